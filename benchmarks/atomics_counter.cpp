@@ -48,7 +48,7 @@ void counter(Context& context) {
     const auto add = [&](Rank home, std::uint64_t iterations) {
         std::int64_t last = -1;
         for (std::uint64_t i = 0; i < iterations; ++i) {
-            const std::int64_t before = window.fetch_add(home, Offset{0}, std::int64_t{1});
+            const std::int64_t before = window.atomic<std::int64_t>(home, Offset{0}).fetch_add(1);
             check_growth(before, last, "lapwing");
             last = before;
         }
@@ -64,14 +64,14 @@ void counter(Context& context) {
 
     const Subject all{.name = "lapwing", .run = [&](std::uint64_t iterations) {
                           const double seconds = together(runtime, [&] { add(Rank{0}, iterations); });
-                          of_all.check(window.atomic_read<std::int64_t>(Rank{0}, Offset{0}), iterations * ranks,
+                          of_all.check(window.atomic<std::int64_t>(Rank{0}, Offset{0}).load(), iterations * ranks,
                                        "lapwing");
                           runtime.barrier(); // nobody adds again before everybody has read
                           return seconds;
                       }};
     const Subject one{.name = "lapwing", .run = [&, target = target](std::uint64_t iterations) {
                           const double seconds = alone(runtime, [&] { add(target, iterations); });
-                          of_one.check(window.atomic_read<std::int64_t>(target, Offset{0}), iterations, "lapwing");
+                          of_one.check(window.atomic<std::int64_t>(target, Offset{0}).load(), iterations, "lapwing");
                           runtime.barrier();
                           return seconds;
                       }};

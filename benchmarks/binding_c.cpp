@@ -131,7 +131,7 @@ void binding_c(Context& context) {
         std::int64_t before = 0;
         both(
             context, team, "fetch_add", nanoseconds(),
-            [&](std::uint64_t) { before = window.fetch_add<std::int64_t>(route.target, Offset{0}, 1); },
+            [&](std::uint64_t) { before = window.atomic<std::int64_t>(route.target, Offset{0}).fetch_add(1); },
             [&](std::uint64_t) {
                 lapwing_window_fetch(c.window, LAPWING_ADD, LAPWING_INT64, route.target.value, 0, &one, &before,
                                      LAPWING_ORDER_RELAXED);

@@ -67,12 +67,12 @@ void histogram(Context& context) {
             const std::uint64_t count = increments(percentage);
             Subject gathered{.name = "add", .run = [&](std::uint64_t iterations) {
                                  return increment_all(runtime, table, iterations, count, expected,
-                                                      [](auto element) { element.add(1); });
+                                                      [](auto element) { element.atomic().add(1); });
                              }};
             Subject one_by_one{.name = "fetch_add one by one", .run = [&](std::uint64_t iterations) {
                                    return one_by_one_share *
                                           increment_all(runtime, table, iterations, count / one_by_one_share, expected,
-                                                        [](auto element) { (void)element.fetch_add(1); });
+                                                        [](auto element) { (void)element.atomic().fetch_add(1); });
                                }};
             context.compare(case_name(percentage), per_access(count), gathered, {std::move(one_by_one)});
         }

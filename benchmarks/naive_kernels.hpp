@@ -183,7 +183,7 @@ inline double histogram(Team& team, std::string_view kind) {
     return timed(team, kind, [&] {
         for (const Index i : indices) {
             if (kind == "private") own[static_cast<std::size_t>(i)] += 1.0;
-            else if (kind == "update") bins(i).add(1.0);
+            else if (kind == "update") bins(i).atomic().add(1.0);
             else bins(i) = bins(i) + 1.0;
         }
         keep(own);

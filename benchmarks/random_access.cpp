@@ -322,11 +322,12 @@ void random_access(Context& context) {
     Runtime runtime;
     context.measure_against(runtime);
     {
-        Updates gathered{runtime, "bit_xor", updates_each,
-                         by_elements([](const auto& element, std::uint64_t value) { element.bit_xor(value); })};
+        Updates gathered{runtime, "bit_xor", updates_each, by_elements([](const auto& element, std::uint64_t value) {
+                             element.atomic().bit_xor(value);
+                         })};
         Updates one_by_one{
             runtime, "fetch_xor", updates_each / one_by_one_share,
-            by_elements([](const auto& element, std::uint64_t value) { (void)element.fetch_xor(value); })};
+            by_elements([](const auto& element, std::uint64_t value) { (void)element.atomic().fetch_xor(value); })};
         Updates lists{runtime, "lists", updates_each, update_by_lists};
         Buckets buckets{context.world()};
         MessageBuckets tuned{context.world(), runtime.rank().value, runtime.size()};

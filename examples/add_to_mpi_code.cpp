@@ -37,7 +37,7 @@ int main(int argc, char** argv) {
 
         // New: one-sided work while the messages are under way.
         results(right, 0) = rank;
-        results(left, 1).fetch_add(100.0 + rank);
+        results(left, 1).atomic().fetch_add(100.0 + rank);
         runtime.barrier();
         const double from_left = results(rank, 0);
         const double from_right = results(rank, 1);

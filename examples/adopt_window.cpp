@@ -30,7 +30,7 @@ int main(int argc, char** argv) {
         // Offsets are in bytes, whatever the window's displacement unit.
         lapwing::Window window = lapwing::Window::adopt(runtime, mpi_window);
         const auto seen = window.get<std::int64_t>(next, lapwing::Offset::of<std::int64_t>(42));
-        window.fetch_add<std::int64_t>(lapwing::Rank{0}, lapwing::Offset{0}, own + 1);
+        window.atomic<std::int64_t>(lapwing::Rank{0}, lapwing::Offset{0}).fetch_add(own + 1);
         runtime.barrier();
         const auto sum = window.get<std::int64_t>(lapwing::Rank{0}, lapwing::Offset{0});
         if (seen != 1000 * next.value || sum != runtime.size() * (runtime.size() + 1) / 2) wrong = 1;

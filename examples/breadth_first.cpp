@@ -30,7 +30,7 @@ int main() {
 
     std::vector<std::int64_t> frontier; // that this rank has claimed
     if (runtime.rank() == 0) {
-        level_of(0).swap(0);
+        level_of(0).atomic().exchange(0);
         frontier = {0};
     }
     runtime.barrier();

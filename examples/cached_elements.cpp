@@ -35,7 +35,7 @@ int main() {
     }
 
     // Counted without waiting for a result: the additions are gathered for each rank.
-    for (std::int64_t i = 0; i < each; ++i) counts(place(i) % 100).add(1);
+    for (std::int64_t i = 0; i < each; ++i) counts(place(i) % 100).atomic().add(1);
     runtime.barrier();
 
     std::int64_t expected = 0, scattered_expected = 0, counted = 0;

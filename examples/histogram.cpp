@@ -27,7 +27,7 @@ int main() {
     lapwing::Runtime runtime;
     lapwing::GlobalArray<std::int64_t, 1> histogram{runtime, {bins}, lapwing::Cyclic{}};
     // No count is lost, whoever else adds to the bin.
-    for (const std::int64_t bin : draw(runtime.rank().value)) histogram(bin).fetch_add(1);
+    for (const std::int64_t bin : draw(runtime.rank().value)) histogram(bin).atomic().fetch_add(1);
     runtime.barrier();
 
     int wrong = 0;

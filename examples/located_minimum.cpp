@@ -21,7 +21,7 @@ int main() {
     for (std::int64_t i = runtime.rank().value; i < n; i += runtime.size()) {
         if (residual(i) >= own.value) continue;
         own = {residual(i), {i}};
-        best(0).min(own); // the pair there changes as a whole, or stays
+        best(0).atomic().min(own); // the pair there changes as a whole, or stays
     }
     runtime.barrier();
 

@@ -20,7 +20,7 @@ int main() {
     // One counter for each rank. Every rank adds to all of them, wherever they are.
     lapwing::GlobalArray<std::int64_t, 1> counters{runtime, {runtime.size()}, lapwing::Cyclic{}};
     for (int round = 0; round < 100; ++round)
-        for (int target = 0; target < runtime.size(); ++target) counters(target).fetch_add(1);
+        for (int target = 0; target < runtime.size(); ++target) counters(target).atomic().fetch_add(1);
     runtime.barrier();
 
     std::string paths;

@@ -59,7 +59,7 @@ bool list(lapwing::Runtime& runtime) {
     std::vector<double> values(indices.size());
     a.gather(indices, values); // one message for each owner
 
-    for (const std::int64_t i : indices) counts(i).add(1); // no result is waited for: hundreds in a message
+    for (const std::int64_t i : indices) counts(i).atomic().add(1); // no result is waited for: hundreds in a message
     runtime.barrier();
     // [end]
     bool right = counts.sum() == 100 * runtime.size();

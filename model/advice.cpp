@@ -279,7 +279,7 @@ private:
         change.title = "use an atomic without a result where the previous value is not needed";
         change.why =
             fmt::format("{} atomics each wait for a reply; without a result, hundreds share a message", far.calls);
-        change.code = "a(i).add(x);             // instead of a(i).fetch_add(x)\n"
+        change.code = "a(i).atomic().add(x); // instead of a(i).atomic().fetch_add(x)\n"
                       "a.fetch(lapwing::Atomic::add, indices, operands, before); // or many with their results at once";
         change.messages_saved = far.calls;
         const auto calls = static_cast<double>(far.calls);
@@ -309,7 +309,7 @@ private:
                 change.code =
                     read.way == trace::Way::upc
                         ? "upc_atomic_relaxed(domain, NULL, UPC_ADD, &a[i], &x, NULL); /* instead of a[i] += x */"
-                        : "a(i).add(x); // instead of a(i) += x: hundreds share a message";
+                        : "a(i).atomic().add(x); // instead of a(i) += x: hundreds share a message";
                 change.messages_saved = read.heaviest[2].calls;
                 RanksOfChange ranks;
                 for (const std::size_t u : change.uses)

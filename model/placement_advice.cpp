@@ -291,9 +291,10 @@ private:
         if (object.atomics && highest - lowest <= 64) {
             constexpr std::uint64_t chunk = 16;
             change.title = fmt::format("take {} numbers at a time from the counter", chunk);
-            change.code = object.of_upc
-                              ? "upc_atomic_relaxed(domain, &first, UPC_ADD, &next, &sixteen, NULL); /* then use 16 */"
-                              : "const auto first = next(0).fetch_add(16); // then use 16, before the next one";
+            change.code =
+                object.of_upc
+                    ? "upc_atomic_relaxed(domain, &first, UPC_ADD, &next, &sixteen, NULL); /* then use 16 */"
+                    : "const auto first = next(0).atomic().fetch_add(16); // then use 16, before the next one";
             change.messages_saved = calls - calls / chunk;
             add_change(object, std::move(change), [](const AccessesOfRank& of) { return of.seconds / chunk; });
         } else if (highest - lowest >= static_cast<std::uint64_t>(trace_.ranks) * object.element_bytes) {

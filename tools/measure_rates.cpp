@@ -249,13 +249,13 @@ private:
         });
         curve(path + ".update", 1, largest_count, [&](std::uint64_t count) {
             return TimedLoop{count, choose(count), [&] {
-                                 for (const std::int64_t i : list) a(i).add(1.0);
+                                 for (const std::int64_t i : list) a(i).atomic().add(1.0);
                                  team_.release();
                              }};
         });
         curve(path + ".atomic", 1, 4096, [&](std::uint64_t count) {
             return TimedLoop{count, choose(count), [&] {
-                                 for (const std::int64_t i : list) sink = a(i).fetch_add(1.0);
+                                 for (const std::int64_t i : list) sink = a(i).atomic().fetch_add(1.0);
                              }};
         });
     }

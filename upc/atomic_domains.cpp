@@ -85,16 +85,16 @@ template <class T>
 
 /// Without a result the sum travels with others, and is complete at the next release.
 template <class T>
-void add(Window& heap, Rank rank, Offset offset, T operand, void* before) {
-    if (before == nullptr) return heap.add(rank, offset, operand);
-    const T found = heap.fetch_add(rank, offset, operand);
+void add(AtomicReference<T> object, T operand, void* before) {
+    if (before == nullptr) return object.add(operand);
+    const T found = object.fetch_add(operand);
     std::memcpy(before, &found, sizeof(T));
 }
 
 template <class T>
-[[nodiscard]] T multiply(Window& heap, Rank rank, Offset offset, T operand) {
-    for (T found = heap.atomic_read<T>(rank, offset);;) {
-        const T seen = heap.compare_swap<T>(rank, offset, found, multiplied(found, operand));
+[[nodiscard]] T multiply(AtomicReference<T> object, T operand) {
+    for (T found = object.load();;) {
+        const T seen = object.compare_swap(found, multiplied(found, operand));
         if (std::memcmp(&seen, &found, sizeof(T)) == 0) return found; // bitwise: a NaN equals itself, too
         found = seen;
     }
@@ -103,37 +103,36 @@ template <class T>
 template <class T>
 void perform(Window& heap, lapwing_upc_op operation, const lapwing_upc_pointer& target, const void* first,
              const void* second, void* before) {
-    const Rank rank = rank_of(target);
-    const Offset offset = offset_of(target);
+    const AtomicReference<T> object = heap.atomic<T>(rank_of(target), offset_of(target));
     const T operand = first == nullptr ? T{1} : loaded<T>(first);
     T found{};
     switch (operation) {
     case LAPWING_UPC_ADD:
-    case LAPWING_UPC_INC: return add(heap, rank, offset, operand, before);
+    case LAPWING_UPC_INC: return add(object, operand, before);
     case LAPWING_UPC_SUB:
-    case LAPWING_UPC_DEC: return add(heap, rank, offset, negated(operand), before);
-    case LAPWING_UPC_GET: found = heap.atomic_read<T>(rank, offset); break;
-    case LAPWING_UPC_SET: found = heap.swap(rank, offset, operand); break;
-    case LAPWING_UPC_CSWAP: found = heap.compare_swap(rank, offset, operand, loaded<T>(second)); break;
-    case LAPWING_UPC_MULT: found = multiply(heap, rank, offset, operand); break;
+    case LAPWING_UPC_DEC: return add(object, negated(operand), before);
+    case LAPWING_UPC_GET: found = object.load(); break;
+    case LAPWING_UPC_SET: found = object.exchange(operand); break;
+    case LAPWING_UPC_CSWAP: found = object.compare_swap(operand, loaded<T>(second)); break;
+    case LAPWING_UPC_MULT: found = multiply(object, operand); break;
     case LAPWING_UPC_MIN:
-        if (before == nullptr) return heap.min(rank, offset, operand);
-        found = heap.fetch_min(rank, offset, operand);
+        if (before == nullptr) return object.min(operand);
+        found = object.fetch_min(operand);
         break;
     case LAPWING_UPC_MAX:
-        if (before == nullptr) return heap.max(rank, offset, operand);
-        found = heap.fetch_max(rank, offset, operand);
+        if (before == nullptr) return object.max(operand);
+        found = object.fetch_max(operand);
         break;
     default:
         if constexpr (std::is_integral_v<T>) {
             if (before == nullptr) {
-                if (operation == LAPWING_UPC_AND) return heap.bit_and(rank, offset, operand);
-                if (operation == LAPWING_UPC_OR) return heap.bit_or(rank, offset, operand);
-                return heap.bit_xor(rank, offset, operand);
+                if (operation == LAPWING_UPC_AND) return object.bit_and(operand);
+                if (operation == LAPWING_UPC_OR) return object.bit_or(operand);
+                return object.bit_xor(operand);
             }
-            if (operation == LAPWING_UPC_AND) found = heap.fetch_and(rank, offset, operand);
-            else if (operation == LAPWING_UPC_OR) found = heap.fetch_or(rank, offset, operand);
-            else found = heap.fetch_xor(rank, offset, operand);
+            if (operation == LAPWING_UPC_AND) found = object.fetch_and(operand);
+            else if (operation == LAPWING_UPC_OR) found = object.fetch_or(operand);
+            else found = object.fetch_xor(operand);
         }
     }
     if (before != nullptr) std::memcpy(before, &found, sizeof(T));

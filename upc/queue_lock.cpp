@@ -52,21 +52,22 @@ std::int64_t* QueueLocks::word(int thread, std::uint64_t address) const noexcept
 // Acquire and release: a thread that sees the lock passed on, or free, sees what was done under it.
 std::int64_t QueueLocks::load(int thread, std::uint64_t address) {
     if (std::int64_t* const here = word(thread, address)) return std::atomic_ref{*here}.load(std::memory_order_acquire);
-    return heap_.atomic_read<std::int64_t>(Rank{thread}, Offset{address});
+    return heap_.atomic<std::int64_t>(Rank{thread}, Offset{address}).load();
 }
 void QueueLocks::store(int thread, std::uint64_t address, std::int64_t value) {
     if (std::int64_t* const here = word(thread, address))
         std::atomic_ref{*here}.store(value, std::memory_order_release);
-    else heap_.atomic_write(Rank{thread}, Offset{address}, value);
+    else heap_.atomic<std::int64_t>(Rank{thread}, Offset{address}).store(value);
 }
 std::int64_t QueueLocks::swap(int thread, std::uint64_t address, std::int64_t value) {
     if (std::int64_t* const here = word(thread, address))
         return std::atomic_ref{*here}.exchange(value, std::memory_order_acq_rel);
-    return heap_.swap(Rank{thread}, Offset{address}, value);
+    return heap_.atomic<std::int64_t>(Rank{thread}, Offset{address}).exchange(value);
 }
 std::int64_t QueueLocks::compare_swap(int thread, std::uint64_t address, std::int64_t expected, std::int64_t desired) {
     std::int64_t* const here = word(thread, address);
-    if (here == nullptr) return heap_.compare_swap<std::int64_t>(Rank{thread}, Offset{address}, expected, desired);
+    if (here == nullptr)
+        return heap_.atomic<std::int64_t>(Rank{thread}, Offset{address}).compare_swap(expected, desired);
     std::atomic_ref{*here}.compare_exchange_strong(expected, desired, std::memory_order_acq_rel);
     return expected;
 }

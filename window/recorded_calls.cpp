@@ -31,13 +31,13 @@ void note_call(const transport::WindowFacts& window, std::string_view call, Rank
     using trace::Operation;
     using Call = std::pair<std::string_view, Operation>;
     static constexpr std::array<Call, 21> calls{{
-        {"get", Operation::read},           {"start_get", Operation::read},      {"put", Operation::write},
-        {"start_put", Operation::write},    {"put_notify", Operation::notify},   {"fetch_add", Operation::atomic},
-        {"fetch_and", Operation::atomic},   {"fetch_or", Operation::atomic},     {"fetch_xor", Operation::atomic},
-        {"fetch_min", Operation::atomic},   {"fetch_max", Operation::atomic},    {"swap", Operation::atomic},
-        {"atomic_read", Operation::atomic}, {"compare_swap", Operation::atomic}, {"fetch", Operation::atomic},
-        {"add", Operation::update},         {"bit_and", Operation::update},      {"bit_or", Operation::update},
-        {"bit_xor", Operation::update},     {"min", Operation::update},          {"max", Operation::update},
+        {"get", Operation::read},         {"start_get", Operation::read},      {"put", Operation::write},
+        {"start_put", Operation::write},  {"put_notify", Operation::notify},   {"fetch_add", Operation::atomic},
+        {"fetch_and", Operation::atomic}, {"fetch_or", Operation::atomic},     {"fetch_xor", Operation::atomic},
+        {"fetch_min", Operation::atomic}, {"fetch_max", Operation::atomic},    {"exchange", Operation::atomic},
+        {"load", Operation::atomic},      {"compare_swap", Operation::atomic}, {"fetch", Operation::atomic},
+        {"add", Operation::update},       {"bit_and", Operation::update},      {"bit_or", Operation::update},
+        {"bit_xor", Operation::update},   {"min", Operation::update},          {"max", Operation::update},
     }};
     const auto found = std::ranges::find(calls, call, &Call::first);
     if (bytes != 0 && found != calls.end()) note(window, found->second, owner, offset, bytes);

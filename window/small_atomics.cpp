@@ -1,6 +1,6 @@
 // Atomics on integers of 1 and 2 bytes: neither MPI nor messages have them, so the word that contains the value is
 // compared and swapped.
-#include <lapwing/detail/atomic_values.hpp>
+#include <lapwing/detail/atomic_place.hpp>
 
 #include "src/mpi/atomics.hpp"
 #include "window/window_atomics.hpp"
@@ -111,9 +111,9 @@ private:
 
 } // namespace
 
-void fetch_in_word(Window& window, AtomicOperation operation, SmallInteger type, Rank target, Offset offset,
-                   const void* operand, void* before, std::memory_order order) {
-    Word word{window, type, target, offset, mpi::fetch_name(operation)};
+void AtomicPlace::fetch(AtomicOperation operation, SmallInteger type, const void* operand, void* before,
+                        std::memory_order order) const {
+    Word word{*window_, type, target_, offset_, mpi::fetch_name(operation)};
     std::uint32_t seen = word.read(order);
     while (operation != AtomicOperation::read) {
         word.take(seen, before);
@@ -132,9 +132,9 @@ void fetch_in_word(Window& window, AtomicOperation operation, SmallInteger type,
     word.look(before, mpi::fetch_name(operation));
 }
 
-void compare_swap_in_word(Window& window, SmallInteger type, Rank target, Offset offset, const void* expected,
-                          const void* desired, void* before, std::memory_order order) {
-    Word word{window, type, target, offset, "compare_swap"};
+void AtomicPlace::compare_swap(SmallInteger type, const void* expected, const void* desired, void* before,
+                               std::memory_order order) const {
+    Word word{*window_, type, target_, offset_, "compare_swap"};
     for (std::uint32_t seen = word.read(order);;) {
         word.take(seen, before);
         if (std::memcmp(before, expected, type.bytes) != 0) return word.look(before, "compare_swap");

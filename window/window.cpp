@@ -178,47 +178,6 @@ void Window::fence() {
     order.acquire();
 }
 
-void Window::check_atomic(detail::mpi::AtomicType type, Rank target, Offset offset, const char* call) const {
-    const std::uint64_t bytes = detail::mpi::size_of(type);
-    (void)checked_address(target, offset, bytes, call);
-    if (offset.bytes % bytes != 0)
-        throw RangeError{
-            fmt::format("{}: offset {} is not a multiple of the {} bytes of the value; atomics need aligned values",
-                        state_->who(call), offset.bytes, bytes)};
-    state_->atomics().check(type, target, offset, call);
-}
-
-void Window::atomic_fetch(detail::mpi::AtomicOperation operation, detail::mpi::AtomicType type, Rank target,
-                          Offset offset, const void* operand, void* result, std::memory_order order, bool looks) {
-    check_atomic(type, target, offset, detail::mpi::fetch_name(operation));
-    const detail::trace::TimeOfLast time;
-    state_->atomics().fetch(operation, type, target, offset, operand, result, order);
-    if (looks) state_->atomics().learn_of_left_ranks(operation, type, target, offset, operand, result);
-}
-
-void Window::atomic_update(detail::mpi::AtomicOperation operation, detail::mpi::AtomicType type, Rank target,
-                           Offset offset, const void* operand) {
-    check_atomic(type, target, offset, detail::mpi::update_name(operation));
-    const detail::trace::TimeOfLast time;
-    state_->atomics().update(operation, type, target, offset, operand);
-}
-
-void Window::atomic_compare_swap(detail::mpi::AtomicType type, Rank target, Offset offset, const void* expected,
-                                 const void* desired, void* result, std::memory_order order, bool looks) {
-    check_atomic(type, target, offset, "compare_swap");
-    const detail::trace::TimeOfLast time;
-    state_->atomics().compare_swap(type, target, offset, expected, desired, result, order);
-    if (looks) state_->atomics().learn_of_left_ranks(type, target, offset, expected, result);
-}
-
-detail::window::WideValue Window::wide_atomic(const detail::window::WideAtomic& atomic, Rank target, Offset offset,
-                                              const detail::window::WideValue& operand,
-                                              const detail::window::WideValue& expected, std::memory_order order) {
-    (void)checked_address(target, offset, sizeof operand, atomic.call);
-    const detail::trace::TimeOfLast time;
-    return state_->atomics().wide(atomic, target, offset, operand, expected, order);
-}
-
 void Window::put_notify_bytes(Rank target, Offset offset, std::span<const std::byte> source, unsigned counter) {
     require_host_memory(source.data(), "put_notify");
     (void)checked_address(target, offset, source.size(), "put_notify");

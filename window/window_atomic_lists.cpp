@@ -151,7 +151,8 @@ Completion Window::start_atomics(detail::mpi::AtomicOperation operation, detail:
                         "values",
                         open_state(call).facts().who(call), detail::mpi::update_name(operation))};
     (void)checked_address(target, Offset{0}, 0, call);
-    for (const detail::mpi::ListedAtomic& one : list) check_atomic(type, target, Offset{one.offset}, call);
+    for (const detail::mpi::ListedAtomic& one : list)
+        detail::window::AtomicPlace{*this, target, Offset{one.offset}}.check(type, call);
     if (!list.empty()) require_host_memory(list.front().before, call);
     return state_->atomics().start(operation, type, target, list);
 }

@@ -4,7 +4,7 @@
 #include "window/access_order.hpp"
 
 #include <lapwing/completion.hpp>
-#include <lapwing/detail/atomic_values.hpp>
+#include <lapwing/detail/atomic_place.hpp>
 #include <lapwing/rank.hpp>
 
 #include <atomic>

@@ -145,7 +145,7 @@ private:
         if (way == Way::lists) shared_.compare_swap(wanted_, no_parent, claimers_, found_);
         else
             for (std::size_t k = 0; k < wanted_.size(); ++k)
-                found_[k] = shared_(wanted_[k]).compare_swap(no_parent, claimers_[k]);
+                found_[k] = shared_(wanted_[k]).atomic().compare_swap(no_parent, claimers_[k]);
         ranks_.runtime.barrier();
         const std::span<const std::int64_t> now = shared_.local_span();
         for (Number local = 0; local < parts_.own(); ++local)

@@ -39,7 +39,7 @@ public:
             Aggregator aggregator{ranks_.runtime};
             for (const Number index : indices_) aggregator.add.copy(shared_, index, 1);
         } else if (way == Way::elements)
-            for (const Number index : indices_) shared_(index).add(1);
+            for (const Number index : indices_) shared_(index).atomic().add(1);
         else shared_.fetch(Atomic::add, indices_, 1, before_);
         ranks_.runtime.barrier();
     }

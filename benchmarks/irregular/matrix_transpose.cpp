@@ -48,7 +48,7 @@ public:
         SharedRows& to = result_.shared;
         if (way == Way::lists) to.lengths.fetch(Atomic::add, columns, 1, places_);
         else
-            for (std::size_t k = 0; k < columns.size(); ++k) places_[k] = to.lengths(columns[k]).fetch_add(1);
+            for (std::size_t k = 0; k < columns.size(); ++k) places_[k] = to.lengths(columns[k]).atomic().fetch_add(1);
         to.set_begins();
         if (way == Way::lists) {
             to.begins.gather(columns, begins_);

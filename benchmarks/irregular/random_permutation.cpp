@@ -91,7 +91,7 @@ private:
             shared_slots_.apply(aims_, take, numbers, found_);
         } else if (way == Way::elements) {
             for (std::size_t k = 0; k < numbers.size(); ++k)
-                found_[k] = shared_slots_(aims_[k]).compare_swap(none, numbers[k]);
+                found_[k] = shared_slots_(aims_[k]).atomic().compare_swap(none, numbers[k]);
         } else {
             const auto darts = exchange_([&](auto&& to) {
                 for (std::size_t k = 0; k < numbers.size(); ++k) {
@@ -129,7 +129,7 @@ private:
             return;
         }
         std::vector<std::int64_t> positions(taken.size());
-        std::iota(positions.begin(), positions.end(), counter_(0).fetch_add(count));
+        std::iota(positions.begin(), positions.end(), counter_(0).atomic().fetch_add(count));
         if (way == Way::lists) shared_.scatter(positions, taken);
         else if (way == Way::aggregated) {
             Aggregator aggregator{ranks_.runtime};

@@ -104,7 +104,7 @@ void Relaxation::relax(Way way) {
             before_.resize(targets_.size());
             shared_.fetch(Atomic::min, targets_, offers_, before_);
         } else {
-            for (std::size_t k = 0; k < targets_.size(); ++k) shared_(targets_[k]).min(offers_[k]);
+            for (std::size_t k = 0; k < targets_.size(); ++k) shared_(targets_[k]).atomic().min(offers_[k]);
         }
         ranks_.runtime.barrier();
         const std::span<const Number> now = shared_.local_span();

@@ -119,7 +119,7 @@ private:
             placed_ += all;
         } else {
             if (ranks_.runtime.sum(own) == 0) return {};
-            before = counter_(0).fetch_add(own);
+            before = counter_(0).atomic().fetch_add(own);
         }
         return parts_.count() - 1 - static_cast<Number>(before);
     }
@@ -181,7 +181,7 @@ private:
             before_.resize(taken_.size());
             shared_left_.fetch(Atomic::add, touched_rows_, taken_, before_);
         } else {
-            for (std::size_t k = 0; k < taken_.size(); ++k) shared_left_(touched_rows_[k]).add(taken_[k]);
+            for (std::size_t k = 0; k < taken_.size(); ++k) shared_left_(touched_rows_[k]).atomic().add(taken_[k]);
         }
         ranks_.runtime.barrier();
         const std::span<const std::int64_t> left = shared_left_.local_span();

@@ -17,24 +17,9 @@
 #include <cstring>
 #include <type_traits>
 
-struct lapwing::detail::window::NumberAtomics {
-    static void fetch(Window& window, mpi::AtomicOperation operation, mpi::AtomicType type, Rank rank, Offset offset,
-                      const void* operand, void* before, std::memory_order order) {
-        window.atomic_fetch(operation, type, rank, offset, operand, before, order);
-    }
-    static void compare_swap(Window& window, mpi::AtomicType type, Rank rank, Offset offset, const void* expected,
-                             const void* desired, void* before, std::memory_order order) {
-        window.atomic_compare_swap(type, rank, offset, expected, desired, before, order);
-    }
-    static void update(Window& window, mpi::AtomicOperation operation, mpi::AtomicType type, Rank rank, Offset offset,
-                       const void* operand) {
-        window.atomic_update(operation, type, rank, offset, operand);
-    }
-};
-
 namespace lapwing::detail::bindings {
 
-using window::NumberAtomics;
+using window::AtomicPlace;
 
 mpi::AtomicOperation atomic_operation_of(int operation, int count, lapwing_type type) {
     require_constant(operation, count, "operation",
@@ -134,36 +119,36 @@ constexpr bool has_extremes = std::is_arithmetic_v<T> || window::LocatedNumber<T
 
 // The operations that a type does not have have been refused.
 template <class T>
-T fetch(Window& window, mpi::AtomicOperation operation, Rank rank, Offset offset, T operand, std::memory_order order) {
+T fetch(AtomicReference<T> value, mpi::AtomicOperation operation, T operand, std::memory_order order) {
     using enum mpi::AtomicOperation;
     if constexpr (std::is_integral_v<T>) {
-        if (operation == bit_and) return window.fetch_and(rank, offset, operand, order);
-        if (operation == bit_or) return window.fetch_or(rank, offset, operand, order);
-        if (operation == bit_xor) return window.fetch_xor(rank, offset, operand, order);
+        if (operation == bit_and) return value.fetch_and(operand, order);
+        if (operation == bit_or) return value.fetch_or(operand, order);
+        if (operation == bit_xor) return value.fetch_xor(operand, order);
     }
     if constexpr (has_extremes<T>) {
-        if (operation == min) return window.fetch_min(rank, offset, operand, order);
-        if (operation == max) return window.fetch_max(rank, offset, operand, order);
+        if (operation == min) return value.fetch_min(operand, order);
+        if (operation == max) return value.fetch_max(operand, order);
     }
     if constexpr (std::is_arithmetic_v<T> || is_complex<T>)
-        if (operation == add) return window.fetch_add(rank, offset, operand, order);
-    if (operation == replace) return window.swap(rank, offset, operand, order);
-    return window.atomic_read<T>(rank, offset, order);
+        if (operation == add) return value.fetch_add(operand, order);
+    if (operation == replace) return value.exchange(operand, order);
+    return value.load(order);
 }
 
 template <class T>
-void update(Window& window, mpi::AtomicOperation operation, Rank rank, Offset offset, T operand) {
+void update(AtomicReference<T> value, mpi::AtomicOperation operation, T operand) {
     using enum mpi::AtomicOperation;
     if constexpr (std::is_integral_v<T>) {
-        if (operation == bit_and) return window.bit_and(rank, offset, operand);
-        if (operation == bit_or) return window.bit_or(rank, offset, operand);
-        if (operation == bit_xor) return window.bit_xor(rank, offset, operand);
+        if (operation == bit_and) return value.bit_and(operand);
+        if (operation == bit_or) return value.bit_or(operand);
+        if (operation == bit_xor) return value.bit_xor(operand);
     }
     if constexpr (has_extremes<T>) {
-        if (operation == min) return window.min(rank, offset, operand);
-        if (operation == max) return window.max(rank, offset, operand);
+        if (operation == min) return value.min(operand);
+        if (operation == max) return value.max(operand);
     }
-    if constexpr (std::is_arithmetic_v<T> || is_complex<T>) window.add(rank, offset, operand);
+    if constexpr (std::is_arithmetic_v<T> || is_complex<T>) value.add(operand);
 }
 
 } // namespace
@@ -177,11 +162,11 @@ void fetch_value(Window& window, int operation, lapwing_type type, Rank rank, Of
     if (const auto number = find_atomic_type(type)) {
         const Word value = reads ? Word{} : Word{type, operand};
         Word result;
-        NumberAtomics::fetch(window, what, *number, rank, offset, &value.bytes, &result.bytes, how);
+        AtomicPlace{window, rank, offset}.fetch(what, *number, &value.bytes, &result.bytes, how);
         return result.copy_to(before, type);
     }
     with_other_atomic(type, [&]<class T>(T) {
-        const T result = fetch(window, what, rank, offset, reads ? T{} : value_at<T>(operand), how);
+        const T result = fetch(window.atomic<T>(rank, offset), what, reads ? T{} : value_at<T>(operand), how);
         if (before != nullptr) std::memcpy(before, &result, sizeof result);
     });
 }
@@ -195,11 +180,11 @@ void compare_swap_value(Window& window, lapwing_type type, Rank rank, Offset off
         const Word old{type, expected};
         const Word fresh{type, desired};
         Word result;
-        NumberAtomics::compare_swap(window, *number, rank, offset, &old.bytes, &fresh.bytes, &result.bytes, how);
+        AtomicPlace{window, rank, offset}.compare_swap(*number, &old.bytes, &fresh.bytes, &result.bytes, how);
         return result.copy_to(before, type);
     }
     with_other_atomic(type, [&]<class T>(T) {
-        const T result = window.compare_swap(rank, offset, value_at<T>(expected), value_at<T>(desired), how);
+        const T result = window.atomic<T>(rank, offset).compare_swap(value_at<T>(expected), value_at<T>(desired), how);
         if (before != nullptr) std::memcpy(before, &result, sizeof result);
     });
 }
@@ -209,9 +194,9 @@ void update_value(Window& window, int operation, lapwing_type type, Rank rank, O
     require_pointer(operand, "operand");
     if (const auto number = find_atomic_type(type)) {
         const Word value{type, operand};
-        return NumberAtomics::update(window, what, *number, rank, offset, &value.bytes);
+        return AtomicPlace{window, rank, offset}.update(what, *number, &value.bytes);
     }
-    with_other_atomic(type, [&]<class T>(T) { update(window, what, rank, offset, value_at<T>(operand)); });
+    with_other_atomic(type, [&]<class T>(T) { update(window.atomic<T>(rank, offset), what, value_at<T>(operand)); });
 }
 
 void end_list(Completion transfer, const AtomicList& atomics, lapwing_completion** completion) {

@@ -88,7 +88,7 @@ bool aggregation(lapwing::Runtime& runtime) {
     // [aggregation]
     // var counts = cyclicDist.createArray(0..<size, atomic int);   counts[i].add(1) for each i of wanted
     lapwing::GlobalArray<std::int64_t, 1> counts{runtime, {size}, lapwing::Cyclic{}};
-    for (const std::int64_t i : wanted) counts(i).add(1);
+    for (const std::int64_t i : wanted) counts(i).atomic().add(1);
     runtime.barrier();
 
     // forall (v, i) in zip(values, wanted) with (var agg = new SrcAggregator(int)) do agg.copy(v, totals[i]);

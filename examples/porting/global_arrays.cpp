@@ -37,10 +37,10 @@ bool tasks(lapwing::Runtime& runtime) {
     std::int64_t done = 0;
     // [tasks]
     lapwing::GlobalArray<std::int64_t, 1> next{runtime, {1}};
-    std::int64_t task = next(0).fetch_add(1);
+    std::int64_t task = next(0).atomic().fetch_add(1);
     while (task < last) {
         done += task; // the work
-        task = next(0).fetch_add(1);
+        task = next(0).atomic().fetch_add(1);
     }
     // [end]
     return runtime.sum(done) == last * (last - 1) / 2;
@@ -51,7 +51,7 @@ bool accumulated(lapwing::Runtime& runtime) {
     const std::vector<double> buffer(10 * 5, 0.5);
     // [accumulate]
     std::size_t k = 0;
-    for (auto [i, j] : lapwing::Domain<2>{{20, 30}, {7, 12}}) a(i, j).add(buffer[k++]);
+    for (auto [i, j] : lapwing::Domain<2>{{20, 30}, {7, 12}}) a(i, j).atomic().add(buffer[k++]);
     runtime.barrier();
     // [end]
     const double sum = a.sum();

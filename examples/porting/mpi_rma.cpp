@@ -93,7 +93,7 @@ std::int64_t tickets_lapwing(lapwing::Team& team) {
     lapwing::Window window{team, team.rank() == 0 ? sizeof(std::int64_t) : 0};
     for (int k = 0; k < 20; ++k) {
         // [counter: after]
-        const auto ticket = window.fetch_add<std::int64_t>(lapwing::Rank{0}, lapwing::Offset{0}, 1);
+        const auto ticket = window.atomic<std::int64_t>(lapwing::Rank{0}, lapwing::Offset{0}).fetch_add(1);
         // [end]
         sum += ticket;
     }

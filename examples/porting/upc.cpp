@@ -76,8 +76,8 @@ bool table_updates(lapwing::Runtime& runtime) {
     // shared uint64_t table[N];   table[hash(k)] ^= k for many k, with a lock or an atomic for each
     lapwing::GlobalArray<std::uint64_t, 1> table{runtime, {n}, lapwing::Cyclic{}};
     for (std::int64_t k = 0; k < 3000; ++k)
-        table(k * 7919 % n).bit_xor(static_cast<std::uint64_t>(k)); // hundreds travel in a message
-    runtime.barrier();                                              // they are there
+        table(k * 7919 % n).atomic().bit_xor(static_cast<std::uint64_t>(k)); // hundreds travel in a message
+    runtime.barrier();                                                       // they are there
     // [end]
     std::vector<std::uint64_t> expected(n);
     for (int rank = 0; rank < runtime.size(); ++rank)

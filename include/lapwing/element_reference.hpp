@@ -1,12 +1,12 @@
 // Room: arrays
 #pragma once
 
+#include <lapwing/atomic_reference.hpp>
 #include <lapwing/detail/element_expressions.hpp>
 #include <lapwing/extents.hpp>
 #include <lapwing/rank.hpp>
 #include <lapwing/window.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -33,7 +33,7 @@ class GlobalArray;
 /// It identifies the element and does not hold its value, so `auto x = a(i, j)` is a reference and `double x = a(i, j)`
 /// a value. It is invalid once the array is gone or moved. A read is a load, or a blocking get; a write is a store,
 /// or a put that is complete locally (see the consistency table). Compound assignments, ++ and -- are a read and a
-/// write, between which another rank may write: add() and fetch_add() are atomic. ++ and -- return values.
+/// write, between which another rank may write: for atomics there is atomic(). ++ and -- return values.
 ///
 /// In expressions it acts as its value: all operators that take a `const T&` accept it, and so do the mathematical
 /// functions that are called without `std::` (`abs(a(0))`, `conj(a(0))`, `pow(a(0), 2)`), also those of complex and
@@ -95,76 +95,11 @@ public:
         else array_->prefetch_far(index_);
     }
 
-    /// Atomics, as those of Window: they return the previous value. T is a number, bool, an enumeration or a structure
-    /// of 4, 8 or 16 bytes: see Window::fetch_add. Throw UsageError for replicated arrays. Cost: a processor atomic
-    /// (same node) or one round trip; more for values of 1, 2 and 16 bytes and for structures.
-    T fetch_add(T operand, std::memory_order order = std::memory_order_relaxed) const {
-        const detail::arrays::Home home = array_->home("fetch_add", index_);
-        return home.window.template fetch_add<T>(home.owner, home.offset, operand, order);
-    }
-    /// Atomics without a result: complete at the next release, hundreds in a message: see Window::add.
-    void add(T operand) const {
-        const detail::arrays::Home home = array_->home("add", index_);
-        home.window.template add<T>(home.owner, home.offset, operand);
-    }
-    void bit_and(T operand) const {
-        const detail::arrays::Home home = array_->home("bit_and", index_);
-        home.window.template bit_and<T>(home.owner, home.offset, operand);
-    }
-    void bit_or(T operand) const {
-        const detail::arrays::Home home = array_->home("bit_or", index_);
-        home.window.template bit_or<T>(home.owner, home.offset, operand);
-    }
-    void bit_xor(T operand) const {
-        const detail::arrays::Home home = array_->home("bit_xor", index_);
-        home.window.template bit_xor<T>(home.owner, home.offset, operand);
-    }
-    void min(T operand) const {
-        const detail::arrays::Home home = array_->home("min", index_);
-        home.window.template min<T>(home.owner, home.offset, operand);
-    }
-    void max(T operand) const {
-        const detail::arrays::Home home = array_->home("max", index_);
-        home.window.template max<T>(home.owner, home.offset, operand);
-    }
-    /// Atomics with a result, as fetch_add().
-    T fetch_and(T operand, std::memory_order order = std::memory_order_relaxed) const {
-        const detail::arrays::Home home = array_->home("fetch_and", index_);
-        return home.window.template fetch_and<T>(home.owner, home.offset, operand, order);
-    }
-    T fetch_or(T operand, std::memory_order order = std::memory_order_relaxed) const {
-        const detail::arrays::Home home = array_->home("fetch_or", index_);
-        return home.window.template fetch_or<T>(home.owner, home.offset, operand, order);
-    }
-    T fetch_xor(T operand, std::memory_order order = std::memory_order_relaxed) const {
-        const detail::arrays::Home home = array_->home("fetch_xor", index_);
-        return home.window.template fetch_xor<T>(home.owner, home.offset, operand, order);
-    }
-    T fetch_min(T operand, std::memory_order order = std::memory_order_relaxed) const {
-        const detail::arrays::Home home = array_->home("fetch_min", index_);
-        return home.window.template fetch_min<T>(home.owner, home.offset, operand, order);
-    }
-    T fetch_max(T operand, std::memory_order order = std::memory_order_relaxed) const {
-        const detail::arrays::Home home = array_->home("fetch_max", index_);
-        return home.window.template fetch_max<T>(home.owner, home.offset, operand, order);
-    }
-    T swap(T value, std::memory_order order = std::memory_order_relaxed) const {
-        const detail::arrays::Home home = array_->home("swap", index_);
-        return home.window.template swap<T>(home.owner, home.offset, value, order);
-    }
-    /// Writes `desired` if the element equals `expected` bit by bit; returns the previous value in either case.
-    T compare_swap(T expected, T desired, std::memory_order order = std::memory_order_relaxed) const {
-        const detail::arrays::Home home = array_->home("compare_swap", index_);
-        return home.window.template compare_swap<T>(home.owner, home.offset, expected, desired, order);
-    }
-    /// Read and write, atomic with respect to all atomics on the element.
-    [[nodiscard]] T atomic_read(std::memory_order order = std::memory_order_relaxed) const {
-        const detail::arrays::Home home = array_->home("atomic_read", index_);
-        return home.window.template atomic_read<T>(home.owner, home.offset, order);
-    }
-    void atomic_write(T value, std::memory_order order = std::memory_order_relaxed) const {
-        const detail::arrays::Home home = array_->home("atomic_write", index_);
-        home.window.template atomic_write<T>(home.owner, home.offset, value, order);
+    /// The element for atomics: `a(i).atomic().fetch_add(1)`. T is a number, bool, an enumeration or a structure of 4,
+    /// 8 or 16 bytes. Throws UsageError for replicated arrays.
+    [[nodiscard]] AtomicReference<T> atomic() const {
+        const detail::arrays::Home home = array_->home("atomic", index_);
+        return {home.window, home.owner, home.offset};
     }
 
 private:

@@ -5,6 +5,7 @@
 #include <lapwing/aligned.hpp>
 #include <lapwing/array_slice.hpp>
 #include <lapwing/assignment.hpp>
+#include <lapwing/atomic_reference.hpp>
 #include <lapwing/block_list.hpp>
 #include <lapwing/blocks.hpp>
 #include <lapwing/cache.hpp>

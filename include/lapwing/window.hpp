@@ -1,6 +1,7 @@
 // Room: window
 #pragma once
 
+#include <lapwing/atomic_reference.hpp>
 #include <lapwing/cache_options.hpp>
 #include <lapwing/completion.hpp>
 #include <lapwing/detail/atomic.hpp>
@@ -313,132 +314,19 @@ public:
     void acquire();
     void fence();
 
-    /// Atomics on the value at `offset` (a multiple of its size, unless that is 16) of `target`. They return the
-    /// previous value, and are atomic with respect to all atomics on this window, but not to puts and gets. `order`
-    /// orders this rank's other operations on the window: release completes its puts first, acquire makes later reads
-    /// see what was released. T is an integer, bool, an enumeration or a floating-point number of at most 8 bytes.
-    /// Values of 1 and 2 bytes are changed by compare-and-swap of the 4 bytes that contain them, all of which must be
-    /// in the part: two round trips, or more under contention. A simultaneous put to the other bytes of these 4 may be
-    /// lost. T may also be a trivially copyable structure of 4 or 8 bytes, such as std::complex<float>, or any such
-    /// type of 16 bytes: a complex number, long double, a pointer with a tag. These are compared bit by bit, so a
-    /// structure must have no padding. They have the operations for which the type has operators (+ for add, < for min
-    /// and max, &, | and ^ for bits), carried out here: a read and a compare-and-swap, or more of them under
-    /// contention. Those of 16 bytes are read and written by their owner, which takes a message and its answer also
-    /// within a node; they are atomic with respect to each other, but not to atomics on parts of the value. The owner
-    /// also carries out min and max of a LocatedValue<T, 1>, T a number of 8 bytes, in one message and its answer.
-    /// Throws RangeError; PeerLeftError if the target has left. If any rank has left, atomics that change nothing, such
-    /// as atomic_read, also throw PeerLeftError when they return the same value to a thread a second time at one place,
-    /// since the thread may be polling for something that can no longer happen. (Use get to read the data of the
-    /// remaining ranks.) Cost: in a team without the rma path a processor atomic (node-local) or one round trip; in a
-    /// team with it an atomic of MPI and a flush, also on the rank's own part, since the two kinds are not atomic with
-    /// respect to each other.
+    /// The value at `offset` of `target` for atomics: `w.atomic<std::int64_t>(target, offset).fetch_add(1)`. Its
+    /// functions check the place, and report errors.
     template <class T>
-    T fetch_add(Rank target, Offset offset, T operand, std::memory_order order = std::memory_order_relaxed) {
-        return fetch_one<detail::window::AtomicUse::sum>(detail::mpi::AtomicOperation::add, target, offset, operand,
-                                                         order);
-    }
-    template <class T>
-    T fetch_and(Rank target, Offset offset, T operand, std::memory_order order = std::memory_order_relaxed) {
-        return fetch_one<detail::window::AtomicUse::logic>(detail::mpi::AtomicOperation::bit_and, target, offset,
-                                                           operand, order);
-    }
-    template <class T>
-    T fetch_or(Rank target, Offset offset, T operand, std::memory_order order = std::memory_order_relaxed) {
-        return fetch_one<detail::window::AtomicUse::logic>(detail::mpi::AtomicOperation::bit_or, target, offset,
-                                                           operand, order);
-    }
-    template <class T>
-    T fetch_xor(Rank target, Offset offset, T operand, std::memory_order order = std::memory_order_relaxed) {
-        return fetch_one<detail::window::AtomicUse::logic>(detail::mpi::AtomicOperation::bit_xor, target, offset,
-                                                           operand, order);
-    }
-    template <class T>
-    T fetch_min(Rank target, Offset offset, T operand, std::memory_order order = std::memory_order_relaxed) {
-        return fetch_one<detail::window::AtomicUse::extremes>(detail::mpi::AtomicOperation::min, target, offset,
-                                                              operand, order);
-    }
-    template <class T>
-    T fetch_max(Rank target, Offset offset, T operand, std::memory_order order = std::memory_order_relaxed) {
-        return fetch_one<detail::window::AtomicUse::extremes>(detail::mpi::AtomicOperation::max, target, offset,
-                                                              operand, order);
-    }
-    template <class T>
-    T swap(Rank target, Offset offset, T value, std::memory_order order = std::memory_order_relaxed) {
-        return fetch_one<detail::window::AtomicUse::bits>(detail::mpi::AtomicOperation::replace, target, offset, value,
-                                                          order);
-    }
-    template <class T>
-    T atomic_read(Rank target, Offset offset, std::memory_order order = std::memory_order_relaxed) {
-        return fetch_one<detail::window::AtomicUse::bits>(detail::mpi::AtomicOperation::read, target, offset, T{},
-                                                          order);
-    }
-    template <class T>
-    void atomic_write(Rank target, Offset offset, T value, std::memory_order order = std::memory_order_relaxed) {
-        (void)fetch_one<detail::window::AtomicUse::bits>(detail::mpi::AtomicOperation::replace, target, offset, value,
-                                                         order);
-    }
-    /// Writes `desired` if the value equals `expected`, compared bit by bit; returns the previous value.
-    template <class T>
-    T compare_swap(Rank target, Offset offset, T expected, std::type_identity_t<T> desired,
-                   std::memory_order order = std::memory_order_relaxed) {
-        using Carrier = typename detail::window::Carrier<T>::type;
-        T result{};
-        if constexpr (!detail::window::check_atomic<T, detail::window::AtomicUse::bits>()) {
-            // The compiler has said why.
-        } else if constexpr (detail::window::BitsAtomicValue<T>) {
-            result =
-                detail::window::BitsAtomics<T, Window>{*this, target, offset, order}.compare_swap(expected, desired);
-        } else {
-            const auto old = static_cast<Carrier>(expected);
-            const auto fresh = static_cast<Carrier>(desired);
-            Carrier before{};
-            if constexpr (AtomicValue<Carrier>)
-                atomic_compare_swap(detail::mpi::atomic_type_of<Carrier>(), target, offset, &old, &fresh, &before,
-                                    order);
-            else
-                detail::window::compare_swap_in_word(*this, detail::window::small_integer_of<Carrier>(), target, offset,
-                                                     &old, &fresh, &before, order);
-            result = static_cast<T>(before);
-        }
-        return result;
-    }
-
-    /// Atomics without a result: as fetch_add and the like, but complete like a put, at the next release or flush. They
-    /// are atomic with respect to all atomics on this window. Those to other nodes are gathered for each rank and
-    /// travel hundreds in a message, as long as consecutive ones to that rank have the same operation and type; memory
-    /// for them is bounded. Those of 1, 2 and 16 bytes and of structures wait for their results, as fetch_add does.
-    /// Throws RangeError. Cost: a few nanoseconds, and a share of a message; a processor atomic on the same node.
-    template <class T>
-    void add(Rank target, Offset offset, T operand) {
-        update_one<detail::window::AtomicUse::sum>(Atomic::add, target, offset, operand);
-    }
-    template <class T>
-    void bit_and(Rank target, Offset offset, T operand) {
-        update_one<detail::window::AtomicUse::logic>(Atomic::bit_and, target, offset, operand);
-    }
-    template <class T>
-    void bit_or(Rank target, Offset offset, T operand) {
-        update_one<detail::window::AtomicUse::logic>(Atomic::bit_or, target, offset, operand);
-    }
-    template <class T>
-    void bit_xor(Rank target, Offset offset, T operand) {
-        update_one<detail::window::AtomicUse::logic>(Atomic::bit_xor, target, offset, operand);
-    }
-    template <class T>
-    void min(Rank target, Offset offset, T operand) {
-        update_one<detail::window::AtomicUse::extremes>(Atomic::min, target, offset, operand);
-    }
-    template <class T>
-    void max(Rank target, Offset offset, T operand) {
-        update_one<detail::window::AtomicUse::extremes>(Atomic::max, target, offset, operand);
+    [[nodiscard]] AtomicReference<T> atomic(Rank target, Offset offset) noexcept {
+        return {*this, target, offset};
     }
 
     /// Many atomics at one rank: applies `operation` to the value at each of the offsets, in their order, with one
     /// operand for all or a range of as many; `before` receives the previous values. Each is atomic by itself, relaxed,
-    /// and otherwise as fetch_add. Complete when the values have arrived. The operands are copied; `before` must remain
-    /// valid until the completion of start_fetch() is done. Example: `w.fetch(Atomic::add, target, offsets, 1,
-    /// before)`. Throws RangeError, also if the ranges differ in length, and UsageError for bit operations on
-    /// floating-point numbers. Cost: one message and its answer for `LAPWING_SERVICE_PACKET` / 16 of them (500 by
+    /// and otherwise as those of AtomicReference. Complete when the values have arrived. The operands are copied;
+    /// `before` must remain valid until the completion of start_fetch() is done. Example: `w.fetch(Atomic::add, target,
+    /// offsets, 1, before)`. Throws RangeError, also if the ranges differ in length, and UsageError for bit operations
+    /// on floating-point numbers. Cost: one message and its answer for `LAPWING_SERVICE_PACKET` / 16 of them (500 by
     /// default), on any path; processor atomics on the same node. Where MPI's atomics are in use, those on the same
     /// node are carried out one by one.
     template <class Operands, class Results>
@@ -578,53 +466,11 @@ private:
     void remote_put(Rank target, Offset offset, std::span<const std::byte> source);
     void remote_prefetch(Rank target, Offset offset, std::uint64_t bytes);
 
-    template <detail::window::AtomicUse Use, class T>
-    T fetch_one(detail::mpi::AtomicOperation operation, Rank target, Offset offset, T operand,
-                std::memory_order order) {
-        using Carrier = typename detail::window::Carrier<T>::type;
-        T result{};
-        if constexpr (!detail::window::check_atomic<T, Use>()) {
-            // The compiler has said why.
-        } else if constexpr (detail::window::BitsAtomicValue<T>) {
-            result = detail::window::fetch_bits<Use>(*this, operation, target, offset, operand, order);
-        } else {
-            const auto value = static_cast<Carrier>(operand);
-            Carrier before{};
-            if constexpr (AtomicValue<Carrier>)
-                atomic_fetch(operation, detail::mpi::atomic_type_of<Carrier>(), target, offset, &value, &before, order);
-            else
-                detail::window::fetch_in_word(*this, operation, detail::window::small_integer_of<Carrier>(), target,
-                                              offset, &value, &before, order);
-            result = static_cast<T>(before);
-        }
-        return result;
-    }
-    template <detail::window::AtomicUse Use, class T>
-    void update_one(detail::mpi::AtomicOperation operation, Rank target, Offset offset, T operand) {
-        if constexpr (AtomicValue<T> && detail::window::check_atomic<T, Use>())
-            atomic_update(operation, detail::mpi::atomic_type_of<T>(), target, offset, &operand);
-        else (void)fetch_one<Use>(operation, target, offset, operand, std::memory_order_relaxed);
-    }
-    void check_atomic(detail::mpi::AtomicType type, Rank target, Offset offset, const char* call) const;
-    /// `looks`: a loop that polls may be making it, which must learn of ranks that leave.
-    void atomic_fetch(detail::mpi::AtomicOperation operation, detail::mpi::AtomicType type, Rank target, Offset offset,
-                      const void* operand, void* result, std::memory_order order, bool looks = true);
-    void atomic_update(detail::mpi::AtomicOperation operation, detail::mpi::AtomicType type, Rank target, Offset offset,
-                       const void* operand);
-    template <detail::window::BitsAtomicValue T, class W>
-    friend class detail::window::BitsAtomics;
-    friend struct detail::window::NumberAtomics;
-    /// One atomic on 16 bytes, carried out by the target itself, at any offset; returns the value from before.
-    [[nodiscard]] detail::window::WideValue wide_atomic(const detail::window::WideAtomic& atomic, Rank target,
-                                                        Offset offset, const detail::window::WideValue& operand,
-                                                        const detail::window::WideValue& expected,
-                                                        std::memory_order order);
+    friend class detail::window::AtomicPlace;
     /// Fills in the offsets. Throws RangeError unless there are as many results, and as many operands (SIZE_MAX: one
     /// for all).
     [[nodiscard]] std::vector<detail::mpi::ListedAtomic> make_list(std::span<const Offset> offsets, std::size_t results,
                                                                    std::size_t operands, const char* call) const;
-    void atomic_compare_swap(detail::mpi::AtomicType type, Rank target, Offset offset, const void* expected,
-                             const void* desired, void* result, std::memory_order order, bool looks = true);
 
     std::unique_ptr<detail::window::WindowState> state_;
     detail::transport::MemoryMap map_;

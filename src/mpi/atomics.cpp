@@ -122,8 +122,8 @@ const char* fetch_name(AtomicOperation operation) {
     case AtomicOperation::bit_xor: return "fetch_xor";
     case AtomicOperation::min: return "fetch_min";
     case AtomicOperation::max: return "fetch_max";
-    case AtomicOperation::replace: return "swap";
-    case AtomicOperation::read: return "atomic_read";
+    case AtomicOperation::replace: return "exchange";
+    case AtomicOperation::read: return "load";
     }
     return "?";
 }

@@ -153,11 +153,11 @@ private:
             expect(index);
             const auto element = array_(index);
             switch (random_.number(0, 4)) {
-            case 0: (void)element.fetch_add(value()); break;
-            case 1: element.add(value()); break;
-            case 2: (void)element.swap(value(), std::memory_order_acq_rel); break;
-            case 3: element.atomic_write(value()); break;
-            default: (void)element.compare_swap(element.atomic_read(), value());
+            case 0: (void)element.atomic().fetch_add(value()); break;
+            case 1: element.atomic().add(value()); break;
+            case 2: (void)element.atomic().exchange(value(), std::memory_order_acq_rel); break;
+            case 3: element.atomic().store(value()); break;
+            default: (void)element.atomic().compare_swap(element.atomic().load(), value());
             }
         }
         return {};

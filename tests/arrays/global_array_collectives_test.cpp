@@ -252,14 +252,14 @@ TEST_CASE("atomics on elements of 1 and 2 bytes, the last of an odd number too")
     Runtime runtime;
     lapwing::GlobalArray<std::int16_t, 1> array{runtime, {std::int64_t{2} * runtime.size() + 1}};
     for (std::int64_t i = 0; i < static_cast<std::int64_t>(array.size()); ++i) {
-        array(i).fetch_add(1);
-        array(i).add(2);
+        array(i).atomic().fetch_add(1);
+        array(i).atomic().add(2);
     }
     array.barrier();
     CHECK(array.sum() == 3 * runtime.size() * static_cast<std::int64_t>(array.size()));
     lapwing::GlobalArray<bool, 1> claimed{runtime, {7}, lapwing::Cyclic{}};
     std::int64_t own = 0;
-    for (std::int64_t i = 0; i < 7; ++i) own += claimed(i).compare_swap(false, true) ? 0 : 1;
+    for (std::int64_t i = 0; i < 7; ++i) own += claimed(i).atomic().compare_swap(false, true) ? 0 : 1;
     CHECK(runtime.sum(own) == 7);
     CHECK(claimed.sum() == 7);
 }

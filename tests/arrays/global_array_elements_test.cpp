@@ -45,7 +45,7 @@ void count_atomically() {
         GlobalArray<T, 2> array = maker.make(runtime, {5, 5});
         for (auto [i, j] : array.domain())
             if (test::stored(maker.lower_triangle, Index<2>{i, j}))
-                array(i, j).fetch_add(static_cast<T>(i + j + runtime.rank().value));
+                array(i, j).atomic().fetch_add(static_cast<T>(i + j + runtime.rank().value));
         runtime.barrier();
         test::Mismatches mismatches;
         const int ranks = runtime.size();
@@ -149,11 +149,11 @@ TEST_CASE("atomics without a result on elements") {
     runtime.barrier();
     for (std::int64_t i = 0; i < 5 * ranks; ++i) {
         switch (i % 5) {
-        case 0: array(i).bit_xor(own + 1); break;
-        case 1: array(i).bit_or(std::uint64_t{1} << (10 + own)); break;
-        case 2: array(i).bit_and(~(std::uint64_t{1} << own)); break;
-        case 3: array(i).min(40 + own); break;
-        default: array(i).max(60 + own); break;
+        case 0: array(i).atomic().bit_xor(own + 1); break;
+        case 1: array(i).atomic().bit_or(std::uint64_t{1} << (10 + own)); break;
+        case 2: array(i).atomic().bit_and(~(std::uint64_t{1} << own)); break;
+        case 3: array(i).atomic().min(40 + own); break;
+        default: array(i).atomic().max(60 + own); break;
         }
     }
     runtime.barrier();
@@ -222,34 +222,34 @@ TEST_CASE("every atomic returns the value from before and leaves the result") {
     const int next = (own + 1) % ranks;
     const auto element = array(next);
     // Each rank alone with the element of its neighbour.
-    element.atomic_write(0b1100);
-    CHECK(element.fetch_and(0b0110) == 0b1100);
-    CHECK(element.fetch_or(0b0011) == 0b0100);
-    CHECK(element.fetch_xor(0b1111) == 0b0111);
-    CHECK(element.fetch_max(9) == 0b1000);
-    CHECK(element.fetch_min(5) == 9);
-    CHECK(element.fetch_min(std::uint64_t{1} << 63) == 5); // as unsigned
-    CHECK(element.swap(77) == 5);
-    CHECK(element.compare_swap(76, 1) == 77);
-    CHECK(element.atomic_read() == 77);
-    CHECK(element.compare_swap(77, 78, std::memory_order_acq_rel) == 77);
-    CHECK(element.atomic_read(std::memory_order_acquire) == 78);
-    CHECK(element.fetch_add(2, std::memory_order_release) == 78);
+    element.atomic().store(0b1100);
+    CHECK(element.atomic().fetch_and(0b0110) == 0b1100);
+    CHECK(element.atomic().fetch_or(0b0011) == 0b0100);
+    CHECK(element.atomic().fetch_xor(0b1111) == 0b0111);
+    CHECK(element.atomic().fetch_max(9) == 0b1000);
+    CHECK(element.atomic().fetch_min(5) == 9);
+    CHECK(element.atomic().fetch_min(std::uint64_t{1} << 63) == 5); // as unsigned
+    CHECK(element.atomic().exchange(77) == 5);
+    CHECK(element.atomic().compare_swap(76, 1) == 77);
+    CHECK(element.atomic().load() == 77);
+    CHECK(element.atomic().compare_swap(77, 78, std::memory_order_acq_rel) == 77);
+    CHECK(element.atomic().load(std::memory_order_acquire) == 78);
+    CHECK(element.atomic().fetch_add(2, std::memory_order_release) == 78);
     runtime.barrier();
     CHECK(array.local(own) == 80);
     runtime.barrier();
     // All ranks on one element: one swap wins, and every value is handed out once.
     const std::int64_t last = ranks - 1;
-    if (own == 0) array(last).atomic_write(0);
+    if (own == 0) array(last).atomic().store(0);
     runtime.barrier();
-    const bool won = array(last).compare_swap(0, static_cast<std::uint64_t>(own) + 1) == 0;
+    const bool won = array(last).atomic().compare_swap(0, static_cast<std::uint64_t>(own) + 1) == 0;
     std::int64_t winners = won ? 1 : 0;
     runtime.sum(std::span{&winners, 1});
     CHECK(winners == 1);
-    if (own == 0) array(last).atomic_write(0);
+    if (own == 0) array(last).atomic().store(0);
     runtime.barrier();
     std::vector<std::int64_t> tickets(static_cast<std::size_t>(20 * ranks));
-    for (int k = 0; k < 20; ++k) tickets[array(last).fetch_add(1)] = 1;
+    for (int k = 0; k < 20; ++k) tickets[array(last).atomic().fetch_add(1)] = 1;
     runtime.sum(tickets);
     CHECK(std::count(tickets.begin(), tickets.end(), 1) == 20 * ranks);
     runtime.barrier();
@@ -258,8 +258,8 @@ TEST_CASE("every atomic returns the value from before and leaves the result") {
 TEST_CASE("an element of a replicated array has no place for an atomic") {
     Runtime runtime;
     GlobalArray<int, 1> array{runtime, {4}, Replicated{}, {.name = "copies"}};
-    CHECK_THAT(test::message_of<UsageError>([&] { array(2).fetch_add(1); }),
-               test::says({"rank ", "copies", "(2)", "fetch_add", "replicated", "Block"}));
+    CHECK_THAT(test::message_of<UsageError>([&] { array(2).atomic().fetch_add(1); }),
+               test::says({"rank ", "copies", "(2)", "atomic", "replicated", "Block"}));
     runtime.barrier();
 }
 

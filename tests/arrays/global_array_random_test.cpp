@@ -176,7 +176,7 @@ private:
         const Domain<N> domain = test::random_domain<N>(random_, target.array.extents());
         const Value ranks = team_.size();
         for (const Index<N>& index : domain) {
-            target.array(index).fetch_add(team_.rank().value + 1);
+            target.array(index).atomic().fetch_add(team_.rank().value + 1);
             target.oracle[test::position_of(target.array.extents(), index)] += ranks * (ranks + 1) / 2;
         }
     }

@@ -90,15 +90,15 @@ TEST_CASE("an own write is read back, whatever has made it") {
                 value = fresh;
                 break;
             case 4:
-                array(index).add(5);
+                array(index).atomic().add(5);
                 value += 5;
                 break;
             case 5:
-                CHECK(array(index).fetch_add(3) == value);
+                CHECK(array(index).atomic().fetch_add(3) == value);
                 value += 3;
                 break;
             case 6:
-                CHECK(array(index).compare_swap(value, fresh) == value);
+                CHECK(array(index).atomic().compare_swap(value, fresh) == value);
                 value = fresh;
                 break;
             case 7: array.scatter(std::vector<Index<2>>{index}, std::span<const std::int64_t>{&fresh, 1}); break;
@@ -371,10 +371,10 @@ TEST_CASE("manual copies change by fills and own one-sided writes, and by nothin
             array.barrier();
         };
         const std::int64_t far = n / 2;
-        each(far, [](auto element) { element.add(5); }, 6, 105);
-        each(far + 1, [](auto element) { (void)element.fetch_add(5); }, 105, 105);
-        each(far + 2, [](auto element) { element.max(7); }, 100, 100); // the update above has filled it
-        each(far + 3, [](auto element) { (void)element.compare_swap(100, 9); }, 9, 9);
+        each(far, [](auto element) { element.atomic().add(5); }, 6, 105);
+        each(far + 1, [](auto element) { (void)element.atomic().fetch_add(5); }, 105, 105);
+        each(far + 2, [](auto element) { element.atomic().max(7); }, 100, 100); // the update above has filled it
+        each(far + 3, [](auto element) { (void)element.atomic().compare_swap(100, 9); }, 9, 9);
         for (GlobalArray<std::int64_t, 1>* one : {&array, &block, &cyclic}) one->close();
         narrow.close();
     };
@@ -398,14 +398,14 @@ TEST_CASE("what an atomic makes of a manual copy does not depend on where the ra
         array.barrier();
     };
     set_all(100);
-    array(next).add(5);
+    array(next).atomic().add(5);
     CHECK(array(next) == (other ? 6 : 105)); // the operation on the copy
-    array(next).add(5);
+    array(next).atomic().add(5);
     CHECK(array(next) == (other ? 11 : 110));
-    CHECK(array(next).fetch_add(1) == 110);
+    CHECK(array(next).atomic().fetch_add(1) == 110);
     CHECK(array(next) == 111); // what it has left
     set_all(7);
-    array(next).max(50);
+    array(next).atomic().max(50);
     array.barrier();
     set_all(60);
     CHECK(array(next) == 60); // is asked for by the next read
@@ -427,9 +427,9 @@ TEMPLATE_TEST_CASE("atomics of several steps leave a manual copy as their owner'
     array.barrier();
     array.for_each_local([&](const Index<1>&, T& x) { x = value(100); });
     array.barrier();
-    CHECK(array(next + 1).fetch_add(value(5)) == value(100));
-    array(next + 2).add(value(7));
-    CHECK(array(next + 3).compare_swap(value(100), value(9)) == value(100));
+    CHECK(array(next + 1).atomic().fetch_add(value(5)) == value(100));
+    array(next + 2).atomic().add(value(7));
+    CHECK(array(next + 3).atomic().compare_swap(value(100), value(9)) == value(100));
     CHECK(array(next) == old);
     CHECK(array(next + 1) == value(105));
     CHECK(array(next + 2) == value(107));

@@ -151,7 +151,7 @@ private:
             } else if (kind < 7) { // reads and writes, past the cache or through it
                 if (mine) {
                     if constexpr (lapwing::AtomicValue<T>) {
-                        if (kind == 6) element(index).fetch_add(value);
+                        if (kind == 6) element(index).atomic().fetch_add(value);
                         else element(index) += value;
                     } else {
                         element(index) += value;

@@ -268,10 +268,10 @@ TEST_CASE("atomics, non-blocking transfers and notified puts see the cached writ
     // Each rank uses the part of the next one alone.
     for (std::int64_t round = 1; round <= 5; ++round) {
         window.put(target, Offset{8}, round);
-        CHECK(window.fetch_add(target, Offset{8}, std::int64_t{10}) == round);
+        CHECK(window.atomic<std::int64_t>(target, Offset{8}).fetch_add(10) == round);
         CHECK(window.get<std::int64_t>(target, Offset{8}) == round + 10);
         window.put(target, Offset{8}, round + 20);
-        CHECK(window.compare_swap(target, Offset{8}, round + 20, round + 30) == round + 20);
+        CHECK(window.atomic<std::int64_t>(target, Offset{8}).compare_swap(round + 20, round + 30) == round + 20);
         CHECK(window.get<std::int64_t>(target, Offset{8}) == round + 30);
 
         std::vector<std::int64_t> values(4000, round);

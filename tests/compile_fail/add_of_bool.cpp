@@ -1,8 +1,8 @@
-// bool has swaps and bit operations only.
+// bool has exchange, compare_swap and bit operations only.
 #include <lapwing/window.hpp>
 
 #ifdef MUST_FAIL
-void use(lapwing::Window& window) { window.fetch_add(0, 0, true); }
+void use(lapwing::Window& window) { window.atomic<bool>(0, 0).fetch_add(true); }
 #else
-void use(lapwing::Window& window) { window.fetch_or(0, 0, true); }
+void use(lapwing::Window& window) { window.atomic<bool>(0, 0).fetch_or(true); }
 #endif

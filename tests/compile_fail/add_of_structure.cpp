@@ -9,7 +9,7 @@ struct Pair {
 };
 
 #ifdef MUST_FAIL
-void use(lapwing::Window& window) { window.fetch_add(0, 0, Pair{1, 2}); }
+void use(lapwing::Window& window) { window.atomic<Pair>(0, 0).fetch_add(Pair{1, 2}); }
 #else
-void use(lapwing::Window& window) { window.fetch_add(0, 0, std::complex<double>{1, 2}); }
+void use(lapwing::Window& window) { window.atomic<std::complex<double>>(0, 0).fetch_add(std::complex<double>{1, 2}); }
 #endif

@@ -12,7 +12,7 @@ struct Pair {
 };
 
 #ifdef MUST_FAIL
-void use(lapwing::GlobalArray<Triple, 1>& array) { array(0).swap(Triple{1, 2, 3}); }
+void use(lapwing::GlobalArray<Triple, 1>& array) { array(0).atomic().exchange(Triple{1, 2, 3}); }
 #else
-void use(lapwing::GlobalArray<Pair, 1>& array) { array(0).swap(Pair{1, 2}); }
+void use(lapwing::GlobalArray<Pair, 1>& array) { array(0).atomic().exchange(Pair{1, 2}); }
 #endif

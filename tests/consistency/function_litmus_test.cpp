@@ -71,10 +71,10 @@ public:
     void update() {
         if (copies_read() == CopiesRead::manual) data.update();
     }
-    void raise(int number) { flags.atomic_write(runtime.rank(), flag, std::int64_t{number}); }
+    void raise(int number) { flags.atomic<std::int64_t>(runtime.rank(), flag).store(number); }
     /// Runs functions for the program meanwhile.
     void await(Rank rank, int number) {
-        while (flags.atomic_read<std::int64_t>(rank, flag) < number) (void)runtime.progress();
+        while (flags.atomic<std::int64_t>(rank, flag).load() < number) (void)runtime.progress();
     }
 };
 

@@ -116,10 +116,10 @@ public:
     }
     /// Notifies the next rank, without any order; waits to be notified by the one before.
     void raise(int number, std::memory_order order = std::memory_order_relaxed) {
-        flags.atomic_write(runtime.rank(), flag, std::int64_t{number}, order);
+        flags.atomic<std::int64_t>(runtime.rank(), flag).store(number, order);
     }
     void await(int number, std::memory_order order = std::memory_order_relaxed) {
-        while (flags.atomic_read<std::int64_t>(from, flag, order) < number) std::this_thread::yield();
+        while (flags.atomic<std::int64_t>(from, flag).load(order) < number) std::this_thread::yield();
     }
 
     [[nodiscard]] static Offset place(int number) {
@@ -253,7 +253,7 @@ TEST_CASE("what was read before an acquire is read anew after it") {
     const Rank reader{runtime.size() - 1};
     SegmentCopies copies{ring.data, owner};
     const auto await = [&](Rank rank, int number) {
-        while (ring.flags.atomic_read<std::int64_t>(rank, flag) < number) std::this_thread::yield();
+        while (ring.flags.atomic<std::int64_t>(rank, flag).load() < number) std::this_thread::yield();
     };
     std::int64_t stale = 0;
     for (int number = 1; number <= 60; ++number) {
@@ -290,14 +290,14 @@ TEST_CASE("an atomic with release order, and one with acquire order") {
     const std::memory_order both = omits() ? std::memory_order_relaxed : std::memory_order_acq_rel;
     const std::memory_order acquire = omits() ? std::memory_order_relaxed : std::memory_order_acquire;
     const auto wait_for_word = [acquire](Ring& ring, int number) {
-        while (ring.data.atomic_read<std::int64_t>(ring.from, Ring::flag_behind, acquire) < number)
+        while (ring.data.atomic<std::int64_t>(ring.from, Ring::flag_behind).load(acquire) < number)
             std::this_thread::yield();
     };
     SECTION("a write") {
         message_passing(
             send,
             [release](Ring& ring, int number) {
-                ring.data.atomic_write(ring.runtime.rank(), Ring::flag_behind, std::int64_t{number}, release);
+                ring.data.atomic<std::int64_t>(ring.runtime.rank(), Ring::flag_behind).store(number, release);
             },
             wait_for_word, Shown::by_chance);
     }
@@ -305,7 +305,7 @@ TEST_CASE("an atomic with release order, and one with acquire order") {
         message_passing(
             send,
             [both](Ring& ring, int) {
-                ring.data.fetch_add(ring.runtime.rank(), Ring::flag_behind, std::int64_t{1}, both);
+                ring.data.atomic<std::int64_t>(ring.runtime.rank(), Ring::flag_behind).fetch_add(1, both);
             },
             wait_for_word, Shown::by_chance);
     }
@@ -313,8 +313,8 @@ TEST_CASE("an atomic with release order, and one with acquire order") {
         message_passing(
             send,
             [both](Ring& ring, int number) {
-                ring.data.compare_swap(ring.runtime.rank(), Ring::flag_behind, std::int64_t{number - 1},
-                                       std::int64_t{number}, both);
+                ring.data.atomic<std::int64_t>(ring.runtime.rank(), Ring::flag_behind)
+                    .compare_swap(number - 1, number, both);
             },
             wait_for_word, Shown::by_chance);
     }
@@ -387,13 +387,13 @@ TEST_CASE("compare_swap with acquire order and a write with release order make a
             30,
             [](Exclusion& e) {
                 const int me = e.runtime.rank().value;
-                while (e.flags.compare_swap(e.home, flag, me, inside, std::memory_order_acquire) != me)
+                while (e.flags.atomic<int>(e.home, flag).compare_swap(me, inside, std::memory_order_acquire) != me)
                     std::this_thread::yield();
                 synchronise([&] { e.runtime.acquire(); }); // the count is in another window
             },
             [](Exclusion& e) {
                 synchronise([&] { e.runtime.release(); });
-                e.flags.atomic_write(e.home, flag, test::next(e.runtime).value, std::memory_order_release);
+                e.flags.atomic<int>(e.home, flag).store(test::next(e.runtime).value, std::memory_order_release);
             });
     }
     SECTION("order of the flag's window") {
@@ -401,12 +401,13 @@ TEST_CASE("compare_swap with acquire order and a write with release order make a
             30,
             [](Exclusion& e) {
                 const int me = e.runtime.rank().value;
-                while (e.counts.compare_swap(e.home, behind, me, inside, std::memory_order_acquire) != me)
+                while (e.counts.atomic<int>(e.home, behind).compare_swap(me, inside, std::memory_order_acquire) != me)
                     std::this_thread::yield();
             },
             [](Exclusion& e) {
-                e.counts.atomic_write(e.home, behind, test::next(e.runtime).value,
-                                      omits() ? std::memory_order_relaxed : std::memory_order_release);
+                e.counts.atomic<int>(e.home, behind)
+                    .store(test::next(e.runtime).value,
+                           omits() ? std::memory_order_relaxed : std::memory_order_release);
             });
     }
 }
@@ -428,10 +429,10 @@ TEST_CASE("store buffering: of two ranks that raise a flag, flush and look at th
             if (omits()) {
                 window.put(other, place, std::int64_t{1});
             } else {
-                window.atomic_write(other, place, std::int64_t{1});
+                window.atomic<std::int64_t>(other, place).store(1);
                 window.flush();
             }
-            blind = window.atomic_read<std::int64_t>(runtime.rank(), place) == 0 ? 1 : 0;
+            blind = window.atomic<std::int64_t>(runtime.rank(), place).load() == 0 ? 1 : 0;
         }
         runtime.sum(std::span{&blind, 1});
         if (blind == 2) ++both_blind;
@@ -455,9 +456,9 @@ TEST_CASE("independent reads of independent writes: with fences, two readers see
         const Offset x = Offset::of<std::int64_t>(2 * round);
         const Offset y = Offset::of<std::int64_t>(2 * round + 1);
         runtime.barrier();
-        if (me == 0) window.atomic_write(home_x, x, std::int64_t{1});
-        if (me == 1) window.atomic_write(home_y, y, std::int64_t{1});
-        const auto read = [&](Rank home, Offset place) { return window.atomic_read<std::int64_t>(home, place); };
+        if (me == 0) window.atomic<std::int64_t>(home_x, x).store(1);
+        if (me == 1) window.atomic<std::int64_t>(home_y, y).store(1);
+        const auto read = [&](Rank home, Offset place) { return window.atomic<std::int64_t>(home, place).load(); };
         // Saw the one write, and then not the other.
         std::array<std::int64_t, 2> saw{0, 0};
         if (me == ranks - 1) {
@@ -483,10 +484,11 @@ TEST_CASE("one place is read in the order in which it is written") {
     constexpr std::int64_t last = 300;
     std::int64_t backwards = 0;
     if (runtime.rank().value == 0)
-        for (std::int64_t i = 1; i <= last; ++i) window.atomic_write(Rank{runtime.size() - 1}, Offset{0}, i);
+        for (std::int64_t i = 1; i <= last; ++i)
+            window.atomic<std::int64_t>(Rank{runtime.size() - 1}, Offset{0}).store(i);
     std::int64_t before = 0;
     while (before < last) {
-        const auto now = window.atomic_read<std::int64_t>(Rank{runtime.size() - 1}, Offset{0});
+        const auto now = window.atomic<std::int64_t>(Rank{runtime.size() - 1}, Offset{0}).load();
         if (now < before) ++backwards;
         before = now;
         std::this_thread::yield();

@@ -17,7 +17,7 @@ int main() {
     // Every rank adds its number to the first element of everybody's part.
     lapwing::Window window{runtime, 64};
     for (int target = 0; target < ranks; ++target) {
-        window.fetch_add(lapwing::Rank{target}, lapwing::Offset{0}, std::int64_t{rank + 1});
+        window.atomic<std::int64_t>(lapwing::Rank{target}, lapwing::Offset{0}).fetch_add(rank + 1);
     }
     runtime.barrier();
     const std::int64_t sum = window.local_as<std::int64_t>()[0];

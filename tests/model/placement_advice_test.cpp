@@ -188,7 +188,7 @@ TEST_CASE("many atomics with results are advised to go without, or together") {
     const Advice advice = run.advice();
     const AdvisedChange* const change = change_of(advice, "update");
     REQUIRE(change != nullptr);
-    CHECK_THAT(change->code, Contains("a(i).add(x)") && Contains("a.fetch("));
+    CHECK_THAT(change->code, Contains("a(i).atomic().add(x)") && Contains("a.fetch("));
     CHECK(*change->then_seconds == Approx(5000 * us));
     Run few{2};
     few.access(0, 1, 0, part_bytes, 5, Operation::atomic);

@@ -101,8 +101,8 @@ TEST_CASE("on private memory all calls access the rank's own part") {
     runtime.barrier();
     const int next = (rank + 1) % runtime.size();
     a(next * each) = -1.0 - rank;
-    a(next * each + 1).add(1000.0);
-    CHECK(a(next * each + 2).fetch_add(500.0) == value(rank, 2));
+    a(next * each + 1).atomic().add(1000.0);
+    CHECK(a(next * each + 2).atomic().fetch_add(500.0) == value(rank, 2));
     runtime.barrier();
     CHECK(a.local(rank * each) == -1.0 - rank);
     CHECK(a.local(rank * each + 1) == value(rank, 1) + 1000.0);

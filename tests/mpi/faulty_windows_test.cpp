@@ -90,6 +90,7 @@ double time_of_trial(const Runtime& runtime) {
 template <class T>
 void check_atomics(Runtime& runtime, Window& window, T before, T operand) {
     const Rank to = test::next(runtime);
+    const lapwing::AtomicReference<T> value = window.atomic<T>(to, Offset{8});
     const auto check = [&](T found, T after) {
         CHECK(found == before);
         CHECK(window.get<T>(to, Offset{8}) == after);
@@ -98,17 +99,17 @@ void check_atomics(Runtime& runtime, Window& window, T before, T operand) {
     };
     window.put(to, Offset{8}, before);
     window.flush();
-    check(window.fetch_add(to, Offset{8}, operand), static_cast<T>(before + operand));
-    check(window.fetch_min(to, Offset{8}, operand), std::min(before, operand));
-    check(window.fetch_max(to, Offset{8}, operand), std::max(before, operand));
-    check(window.swap(to, Offset{8}, operand), operand);
-    check(window.atomic_read<T>(to, Offset{8}), before);
-    check(window.compare_swap(to, Offset{8}, operand, T{0}), before);
-    check(window.compare_swap(to, Offset{8}, before, operand), operand);
+    check(value.fetch_add(operand), static_cast<T>(before + operand));
+    check(value.fetch_min(operand), std::min(before, operand));
+    check(value.fetch_max(operand), std::max(before, operand));
+    check(value.exchange(operand), operand);
+    check(value.load(), before);
+    check(value.compare_swap(operand, T{0}), before);
+    check(value.compare_swap(before, operand), operand);
     if constexpr (std::is_integral_v<T>) {
-        check(window.fetch_and(to, Offset{8}, operand), before & operand);
-        check(window.fetch_or(to, Offset{8}, operand), before | operand);
-        check(window.fetch_xor(to, Offset{8}, operand), before ^ operand);
+        check(value.fetch_and(operand), before & operand);
+        check(value.fetch_or(operand), before | operand);
+        check(value.fetch_xor(operand), before ^ operand);
     }
 }
 

@@ -38,12 +38,12 @@ void use(Runtime& runtime) {
     for (int distance = 1; distance <= 2; ++distance) {
         const lapwing::Rank to{(runtime.rank().value + distance) % runtime.size()};
         window.put(to, Offset{64}, std::span{own});
-        window.add<std::int64_t>(to, Offset{0}, 1);
+        window.atomic<std::int64_t>(to, Offset{0}).add(1);
         runtime.barrier();
         std::vector<std::int64_t> found(own.size());
         window.get(to, Offset{64}, std::span{found});
         CHECK(found == own);
-        CHECK(window.fetch_add<std::int64_t>(to, Offset{8}, 1) == distance - 1);
+        CHECK(window.atomic<std::int64_t>(to, Offset{8}).fetch_add(1) == distance - 1);
         runtime.barrier();
     }
     CHECK(window.get<std::int64_t>(runtime.rank(), Offset{0}) == 2);

@@ -184,7 +184,7 @@ TEST_CASE("adds that come after a put are sent while a long transfer is under wa
         Completion started = put.start(static_cast<const void*>(memory.data()));
         const std::uint64_t forty = 40;
         window.put(next, Offset{extent}, std::span{&forty, 1});
-        window.add(next, Offset{extent}, std::uint64_t{2});
+        window.atomic<std::uint64_t>(next, Offset{extent}).add(2);
         window.flush(next);
         std::uint64_t read = 0;
         window.get(next, Offset{extent}, std::span{&read, 1});

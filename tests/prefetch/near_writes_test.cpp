@@ -91,9 +91,9 @@ void write_all(GlobalArray<std::int64_t, N>& array, Copied<N>& copied) {
     std::array<Range, N> ranges;
     for (std::size_t d = 0; d < N; ++d) ranges[d] = {copied.index(k)[d], copied.index(k)[d] + 1};
     array.put(Domain<N>{ranges}, std::span<const std::int64_t>{&value, 1}), check("put of a patch");
-    next() = 1, next().add(value - 1), check("add");
-    (void)next().swap(value), check("swap");
-    (void)next().atomic_write(value), check("atomic_write");
+    next() = 1, next().atomic().add(value - 1), check("add");
+    (void)next().atomic().exchange(value), check("exchange");
+    (void)next().atomic().store(value), check("store");
 }
 
 template <std::size_t N, class D>

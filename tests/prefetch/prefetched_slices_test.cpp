@@ -185,24 +185,26 @@ TEST_CASE("own writes of every kind go to all slices that have the bytes") {
              }},
             {"fetch_add",
              [&] {
-                 CHECK(window.fetch_add(owner, at(7 * columns + 4), std::int64_t{5}) == expected[7 * columns + 4]);
+                 CHECK(window.atomic<std::int64_t>(owner, at(7 * columns + 4)).fetch_add(5) ==
+                       expected[7 * columns + 4]);
                  expected[7 * columns + 4] += 5;
              }},
             {"compare_swap that swaps",
              [&] {
-                 (void)window.compare_swap(owner, at(8 * columns + 4), expected[8 * columns + 4], std::int64_t{-1});
+                 (void)window.atomic<std::int64_t>(owner, at(8 * columns + 4))
+                     .compare_swap(expected[8 * columns + 4], -1);
                  expected[8 * columns + 4] = -1;
              }},
             {"compare_swap that does not",
-             [&] { (void)window.compare_swap(owner, at(9 * columns + 4), std::int64_t{-5}, std::int64_t{-1}); }},
+             [&] { (void)window.atomic<std::int64_t>(owner, at(9 * columns + 4)).compare_swap(-5, -1); }},
             {"add",
              [&] {
-                 for (int k = 0; k < 3; ++k) window.add(owner, at(10 * columns + 4), std::int64_t{2});
+                 for (int k = 0; k < 3; ++k) window.atomic<std::int64_t>(owner, at(10 * columns + 4)).add(2);
                  expected[10 * columns + 4] += 6;
              }},
-            {"atomic_write",
+            {"store",
              [&] {
-                 window.atomic_write(owner, at(11 * columns + 4), std::int64_t{3}), expected[11 * columns + 4] = 3;
+                 window.atomic<std::int64_t>(owner, at(11 * columns + 4)).store(3), expected[11 * columns + 4] = 3;
              }},
             {"a list of atomics",
              [&] {

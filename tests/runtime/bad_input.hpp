@@ -19,7 +19,7 @@ inline void check_goes_on(lapwing::Team& team, lapwing::Window& window) {
     window.put(next(team), lapwing::Offset{0}, std::int64_t{4711 + team.rank().value});
     team.barrier();
     CHECK(window.local_as<std::int64_t>()[0] == 4711 + previous(team).value);
-    window.fetch_add(next(team), lapwing::Offset{8}, std::int64_t{1});
+    window.atomic<std::int64_t>(next(team), lapwing::Offset{8}).fetch_add(1);
     team.barrier();
     CHECK(window.local_as<std::int64_t>()[1] == before + 1);
     team.barrier();

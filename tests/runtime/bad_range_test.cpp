@@ -51,18 +51,18 @@ struct Atomic {
 };
 
 const std::array atomics{
-    Atomic{"fetch_add", 8, [](Window& w, Rank r, Offset o) { w.fetch_add(r, o, std::int64_t{1}); }},
-    Atomic{"fetch_add", 4, [](Window& w, Rank r, Offset o) { w.fetch_add(r, o, 1.0F); }},
-    Atomic{"fetch_and", 4, [](Window& w, Rank r, Offset o) { w.fetch_and(r, o, 1U); }},
-    Atomic{"fetch_or", 8, [](Window& w, Rank r, Offset o) { w.fetch_or(r, o, std::uint64_t{1}); }},
-    Atomic{"fetch_xor", 4, [](Window& w, Rank r, Offset o) { w.fetch_xor(r, o, 1); }},
-    Atomic{"fetch_min", 8, [](Window& w, Rank r, Offset o) { w.fetch_min(r, o, std::uint64_t{1}); }},
-    Atomic{"fetch_max", 8, [](Window& w, Rank r, Offset o) { w.fetch_max(r, o, 1.0); }},
-    Atomic{"swap", 4, [](Window& w, Rank r, Offset o) { w.swap(r, o, 1); }},
-    Atomic{"swap", 8, [](Window& w, Rank r, Offset o) { w.atomic_write(r, o, 1.0); }},
-    Atomic{"atomic_read", 8, [](Window& w, Rank r, Offset o) { (void)w.atomic_read<double>(r, o); }},
-    Atomic{"compare_swap", 4, [](Window& w, Rank r, Offset o) { w.compare_swap(r, o, 1, 2); }},
-    Atomic{"compare_swap", 8, [](Window& w, Rank r, Offset o) { w.compare_swap(r, o, 1.0, 2.0); }},
+    Atomic{"fetch_add", 8, [](Window& w, Rank r, Offset o) { w.atomic<std::int64_t>(r, o).fetch_add(1); }},
+    Atomic{"fetch_add", 4, [](Window& w, Rank r, Offset o) { w.atomic<float>(r, o).fetch_add(1.0F); }},
+    Atomic{"fetch_and", 4, [](Window& w, Rank r, Offset o) { w.atomic<unsigned>(r, o).fetch_and(1U); }},
+    Atomic{"fetch_or", 8, [](Window& w, Rank r, Offset o) { w.atomic<std::uint64_t>(r, o).fetch_or(1); }},
+    Atomic{"fetch_xor", 4, [](Window& w, Rank r, Offset o) { w.atomic<int>(r, o).fetch_xor(1); }},
+    Atomic{"fetch_min", 8, [](Window& w, Rank r, Offset o) { w.atomic<std::uint64_t>(r, o).fetch_min(1); }},
+    Atomic{"fetch_max", 8, [](Window& w, Rank r, Offset o) { w.atomic<double>(r, o).fetch_max(1.0); }},
+    Atomic{"exchange", 4, [](Window& w, Rank r, Offset o) { w.atomic<int>(r, o).exchange(1); }},
+    Atomic{"exchange", 8, [](Window& w, Rank r, Offset o) { w.atomic<double>(r, o).store(1.0); }},
+    Atomic{"load", 8, [](Window& w, Rank r, Offset o) { (void)w.atomic<double>(r, o).load(); }},
+    Atomic{"compare_swap", 4, [](Window& w, Rank r, Offset o) { w.atomic<int>(r, o).compare_swap(1, 2); }},
+    Atomic{"compare_swap", 8, [](Window& w, Rank r, Offset o) { w.atomic<double>(r, o).compare_swap(1.0, 2.0); }},
 };
 
 std::string within(const Runtime& runtime) { return "[0, " + std::to_string(runtime.size()) + ")"; }

@@ -54,7 +54,7 @@ TEST_CASE("own puts are seen by own later gets, and by the owner after a barrier
 TEST_CASE("atomics and locks lose no update") {
     lapwing::Runtime runtime;
     lapwing::Window window{runtime, 64};
-    for (int i = 0; i < 200; ++i) window.fetch_add(Rank{0}, Offset{0}, std::int64_t{1});
+    for (int i = 0; i < 200; ++i) window.atomic<std::int64_t>(Rank{0}, Offset{0}).fetch_add(1);
     lapwing::Lock lock{runtime};
     for (int i = 0; i < 30; ++i) {
         const std::lock_guard guard{lock};
@@ -86,7 +86,7 @@ TEST_CASE("errors name the values and leave the program able to go on") {
     REQUIRE_THROWS_WITH(window.get<double>(Rank{0}, Offset{76}),
                         Catch::Contains("small") && Catch::Contains("76") && Catch::Contains("80 bytes"));
     REQUIRE_THROWS_AS(window.put(Rank{runtime.size()}, Offset{0}, 1.0), lapwing::RangeError);
-    REQUIRE_THROWS_AS(window.fetch_add(Rank{0}, Offset{4}, std::int64_t{1}), lapwing::RangeError);
+    REQUIRE_THROWS_AS(window.atomic<std::int64_t>(Rank{0}, Offset{4}).fetch_add(1), lapwing::RangeError);
     REQUIRE_THROWS_AS(lapwing::Settings({{"LAPWING_PATH", "telegraph"}}), lapwing::SettingError);
     REQUIRE_THROWS_WITH(lapwing::Settings({{"LAPWING_PAHT", "auto"}}), Catch::Contains("LAPWING_PATH"));
     REQUIRE_THROWS_AS(runtime.wait(), lapwing::UsageError);

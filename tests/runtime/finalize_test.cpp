@@ -83,8 +83,9 @@ TEST_CASE("MPI is finalized before the runtime closes") {
     CHECK_THAT(message_of<UsageError>([&] { window.put(other, Offset{0}, x); }), ended("Window(\"late\").put"));
     CHECK_THAT(message_of<UsageError>([&] { window.get(other, Offset{0}, x); }), ended("Window(\"late\").get"));
     CHECK_THAT(message_of<UsageError>([&] { (void)window.start_get_bytes(other, Offset{0}, {}); }), ended("start_get"));
-    CHECK_THAT(message_of<UsageError>([&] { (void)window.fetch_add(other, Offset{0}, 1.0); }), ended("fetch_add"));
-    CHECK_THAT(message_of<UsageError>([&] { window.add(other, Offset{0}, 1.0); }), ended("add"));
+    CHECK_THAT(message_of<UsageError>([&] { (void)window.atomic<double>(other, Offset{0}).fetch_add(1.0); }),
+               ended("fetch_add"));
+    CHECK_THAT(message_of<UsageError>([&] { window.atomic<double>(other, Offset{0}).add(1.0); }), ended("add"));
     CHECK_THAT(message_of<UsageError>([&] { window.put_notify(other, Offset{0}, x, 0); }), ended("put_notify"));
     CHECK_THAT(message_of<UsageError>([&] { (void)window.notified(0); }), ended("notified"));
     std::vector<double> all(100);
@@ -100,7 +101,7 @@ TEST_CASE("MPI is finalized before the runtime closes") {
     CHECK_THAT(message_of<UsageError>([&] { array.resize({7}); }), array_ended("resize"));
     CHECK_THAT(message_of<UsageError>([&] { array.update(); }), array_ended("update"));
     CHECK_THAT(message_of<UsageError>([&] { (void)array.window(); }), array_ended("window"));
-    CHECK_THAT(message_of<UsageError>([&] { array(0).fetch_add(1.0); }), says({"MPI is finalized"}));
+    CHECK_THAT(message_of<UsageError>([&] { array(0).atomic().fetch_add(1.0); }), says({"MPI is finalized"}));
     CHECK_THAT(message_of<UsageError>([&] { slice.get(all); }), says({"MPI is finalized"}));
     CHECK_THAT(message_of<UsageError>([&] { assignment.execute(); }), says({"MPI is finalized"}));
     CHECK_THAT(message_of<UsageError>([&] { halo->fetch(); }), says({"MPI is finalized"}));

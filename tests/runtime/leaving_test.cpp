@@ -198,17 +198,17 @@ TEST_CASE("a loop that polls for what only the rank that left could do ends") {
         const auto place = [of](Program& p) {
             return Rank{(p.runtime.rank().value + of) % std::max(1, p.runtime.size() - 1)};
         };
-        check_last_leaves("Window::(atomic_read|fetch)", [&](Program& p) {
-            while (p.window.atomic_read<std::int64_t>(place(p), Offset{24}) == 0) {
+        check_last_leaves("Window::(load|fetch)", [&](Program& p) {
+            while (p.window.atomic<std::int64_t>(place(p), Offset{24}).load() == 0) {
             }
         });
         check_last_leaves("Window::compare_swap", [&](Program& p) {
-            while (p.window.compare_swap<std::int64_t>(place(p), Offset{24}, 7, 8) != 7) {
+            while (p.window.atomic<std::int64_t>(place(p), Offset{24}).compare_swap(7, 8) != 7) {
             }
         });
         check_last_leaves("Window::fetch", [&](Program& p) {
-            while (p.window.fetch_add<std::int32_t>(place(p), Offset{24}, 0) == 0 &&
-                   p.window.fetch_add<std::int32_t>(place(p), Offset{28}, 0) == 0) {
+            while (p.window.atomic<std::int32_t>(place(p), Offset{24}).fetch_add(0) == 0 &&
+                   p.window.atomic<std::int32_t>(place(p), Offset{28}).fetch_add(0) == 0) {
             }
         });
     }
@@ -235,7 +235,7 @@ TEST_CASE("a loop that polls for what only the rank that left could do ends") {
         if (!nearest) get = p.window.start_get(Rank{rank + 1}, Offset{24}, std::span{&word, 1});
         while (nearest || !get.test() || word == 0) {
             if (!nearest) (void)p.window.notified(2);
-            else if (p.window.atomic_read<std::int64_t>(p.runtime.rank(), Offset{24}) != 0) break;
+            else if (p.window.atomic<std::int64_t>(p.runtime.rank(), Offset{24}).load() != 0) break;
         }
     });
     std::vector<std::byte> in(1U << 15);
@@ -275,9 +275,9 @@ TEST_CASE("memory of the program's that is left by an exception is not served an
                        }),
                        left);
             CHECK_THAT(message_of<PeerLeftError>([&] { window.put_bytes(Rank{last}, Offset{half}, in); }), left);
-            CHECK_THAT(
-                message_of<PeerLeftError>([&] { (void)window.fetch_add(Rank{last}, Offset{0}, std::int64_t{1}); }),
-                left);
+            CHECK_THAT(message_of<PeerLeftError>(
+                           [&] { (void)window.atomic<std::int64_t>(Rank{last}, Offset{0}).fetch_add(1); }),
+                       left);
             throw std::logic_error{"as the others"};
         } catch (const std::logic_error&) {
             if (runtime.rank() == Rank{last}) {
@@ -334,7 +334,7 @@ void check_cached_writes(const lapwing::Settings& settings, const lapwing::Cache
         test::world_barrier();
         if (rank == last) throw std::logic_error{"an error of the program"};
         (void)message_of<PeerLeftError>([&] { // until the news is here, without a release
-            for (;;) (void)news.fetch_add(Rank{last}, Offset{0}, std::int64_t{1});
+            for (;;) (void)news.atomic<std::int64_t>(Rank{last}, Offset{0}).fetch_add(1);
         });
         const Rank other{(rank + 1) % last};
         CHECK_NOTHROW((void)second.get<std::int64_t>(other, Offset{0}));
@@ -400,7 +400,7 @@ TEST_CASE("those that stay can still reach each other's memory") {
         if (program.runtime.progress_mode() == lapwing::ProgressMode::thread) {
             program.window.put(other, Offset{8}, std::int64_t{program.runtime.rank().value});
             CHECK(program.window.get<std::int64_t>(other, Offset{8}) == program.runtime.rank().value);
-            program.window.fetch_add(other, Offset{16}, std::int64_t{1});
+            program.window.atomic<std::int64_t>(other, Offset{16}).fetch_add(1);
             program.window.flush();
             CHECK(program.window.get<std::int64_t>(other, Offset{16}) == 1);
         }

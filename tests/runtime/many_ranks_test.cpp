@@ -47,7 +47,7 @@ TEST_CASE("random puts, gets and additions between many ranks") {
     for (int round = 0; round < rounds; ++round) {
         for (const int to : targets_of(round, own)) {
             window.put(Rank{to}, slot(own), value_of(round, own, to));
-            window.fetch_add(Rank{to}, slot(ranks), std::int64_t{1});
+            window.atomic<std::int64_t>(Rank{to}, slot(ranks)).fetch_add(1);
         }
         runtime.barrier();
         for (int from = 0; from < ranks; ++from)

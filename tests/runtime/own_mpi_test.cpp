@@ -35,7 +35,7 @@ int main() {
     {
         lapwing::Runtime second;
         lapwing::Window window{second, 64};
-        window.fetch_add(lapwing::Rank{0}, lapwing::Offset{0}, 1);
+        window.atomic<int>(lapwing::Rank{0}, lapwing::Offset{0}).fetch_add(1);
         second.barrier();
         require(window.get<int>(lapwing::Rank{0}, lapwing::Offset{0}) == second.size(), "windows work");
     }

@@ -176,7 +176,9 @@ private:
             window_.put(Layout::contiguous(step.bytes.size()), step.bytes.data(), to, place(step.offset),
                         every_second_word(step));
             break;
-        case Kind::add: window_.add(to, place(step.offset), static_cast<std::int64_t>(step.bytes.size())); break;
+        case Kind::add:
+            window_.atomic<std::int64_t>(to, place(step.offset)).add(static_cast<std::int64_t>(step.bytes.size()));
+            break;
         case Kind::read: {
             const Area& area = areas_[static_cast<std::size_t>(step.to)];
             const auto expected = std::span{area}.subspan(step.offset, step.bytes.size());

@@ -100,10 +100,10 @@ void test_windows(lapwing::Runtime& runtime) {
     std::vector<std::int64_t> numbers(many);
     std::iota(numbers.begin(), numbers.end(), own * 1'000'000);
     window.put(next, Offset{16}, std::span<const std::int64_t>{numbers});
-    window.fetch_add<std::int64_t>(Rank{0}, Offset{0}, own + 1);
+    window.atomic<std::int64_t>(Rank{0}, Offset{0}).fetch_add(own + 1);
     std::int64_t expected = window.get<std::int64_t>(Rank{0}, Offset{8});
     while (true) { // raises by one
-        const std::int64_t seen = window.compare_swap<std::int64_t>(Rank{0}, Offset{8}, expected, expected + 1);
+        const std::int64_t seen = window.atomic<std::int64_t>(Rank{0}, Offset{8}).compare_swap(expected, expected + 1);
         if (seen == expected) break;
         expected = seen;
     }
@@ -205,8 +205,8 @@ void test_two_at_a_time() {
         lapwing::Runtime inner{second.get()};
         lapwing::Window outside{runtime, 8};
         lapwing::Window inside{inner, 8};
-        outside.fetch_add<std::int64_t>(Rank{last}, Offset{0}, 1);
-        inside.fetch_add<std::int64_t>(Rank{0}, Offset{0}, 2);
+        outside.atomic<std::int64_t>(Rank{last}, Offset{0}).fetch_add(1);
+        inside.atomic<std::int64_t>(Rank{0}, Offset{0}).fetch_add(2);
         inner.barrier();
         runtime.barrier();
         require(outside.get<std::int64_t>(Rank{last}, Offset{0}) == runtime.size(), "one runtime counts");
@@ -216,7 +216,7 @@ void test_two_at_a_time() {
     if (fewer) {
         lapwing::Runtime part{fewer->get()};
         lapwing::Window window{part, 8};
-        window.fetch_add<std::int64_t>(Rank{0}, Offset{0}, 1);
+        window.atomic<std::int64_t>(Rank{0}, Offset{0}).fetch_add(1);
         part.barrier();
         require(window.get<std::int64_t>(Rank{0}, Offset{0}) == last, "a runtime of some ranks counts");
         part.barrier();

@@ -33,7 +33,7 @@ void check_works(Runtime& runtime) {
         CHECK(window.local_as<int>()[0] == 100 * round + from);
         runtime.barrier();
     }
-    window.fetch_add(Rank{0}, Offset{8}, 1);
+    window.atomic<int>(Rank{0}, Offset{8}).fetch_add(1);
     runtime.barrier();
     CHECK(window.get<int>(Rank{0}, Offset{8}) == runtime.size());
     std::int64_t sum = runtime.rank().value;
@@ -115,7 +115,7 @@ TEST_CASE("a rank that waits in one runtime serves the others") {
         };
         if (!waits)
             for (int i = 0; i < 5; ++i) {
-                window.fetch_add(Rank{0}, Offset{0}, 1);
+                window.atomic<int>(Rank{0}, Offset{0}).fetch_add(1);
                 CHECK(window.get<int>(Rank{0}, Offset{4}) == 0);
             }
         meet();

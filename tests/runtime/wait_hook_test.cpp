@@ -172,9 +172,10 @@ TEST_CASE("a wait hook ends waits for a rank that serves nobody") {
     };
     check("Window::get", [](Program& p) { p.window.get(Rank{0}, Offset{0}, p.memory); });
     check("Completion::wait", [](Program& p) { p.window.start_get(Rank{0}, Offset{0}, p.memory).wait(); });
-    check("Window::fetch", [](Program& p) { (void)p.window.fetch_add(Rank{0}, Offset{0}, 1); });
-    check("Window::fetch_min",
-          [](Program& p) { p.window.min(Rank{0}, Offset{0}, lapwing::LocatedValue<double, 1>{}); });
+    check("Window::fetch", [](Program& p) { (void)p.window.atomic<int>(Rank{0}, Offset{0}).fetch_add(1); });
+    check("Window::fetch_min", [](Program& p) {
+        p.window.atomic<lapwing::LocatedValue<double, 1>>(Rank{0}, Offset{0}).min(lapwing::LocatedValue<double, 1>{});
+    });
 }
 
 TEST_CASE("a wait hook ends the wait for a transfer that MPI carries out") {

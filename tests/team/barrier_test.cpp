@@ -82,7 +82,7 @@ TEST_CASE("notify does not wait for the other ranks") {
     }
     // Between notify and wait the rank's memory is served, and may be used.
     runtime.notify();
-    window.fetch_add(Rank{0}, Offset{0}, std::int64_t{1});
+    window.atomic<std::int64_t>(Rank{0}, Offset{0}).fetch_add(1);
     runtime.wait();
     runtime.barrier();
     CHECK(window.get<std::int64_t>(Rank{0}, Offset{0}) == runtime.size());
@@ -101,7 +101,7 @@ TEST_CASE("barriers of several teams do not mix") {
             for (int i = 0; i <= all.rank().value % 2; ++i) half.barrier(1000 + round);
             all.wait(round);
         }
-        window.fetch_add(Rank{0}, Offset{0}, 1);
+        window.atomic<int>(Rank{0}, Offset{0}).fetch_add(1);
         half.barrier();
         if (half.rank().value == 0) CHECK(window.local_as<int>()[0] == half.size());
         half.barrier();

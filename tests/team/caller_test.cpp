@@ -38,9 +38,9 @@ TEST_CASE("calls that a program repeats until another rank has written serve tha
     const Rank own = runtime.rank();
     const auto seen = [&] { return window.local_as<std::int64_t>()[0] != 0; };
     const std::vector<std::pair<const char*, std::function<bool()>>> polls{
-        {"Window::atomic_read", [&] { return window.atomic_read<std::int64_t>(own, flag) != 0; }},
-        {"Window::fetch_add", [&] { return window.fetch_add(own, flag, std::int64_t{0}) != 0; }},
-        {"Window::compare_swap", [&] { return window.compare_swap(own, flag, std::int64_t{1}, std::int64_t{1}) != 0; }},
+        {"Window::load", [&] { return window.atomic<std::int64_t>(own, flag).load() != 0; }},
+        {"Window::fetch_add", [&] { return window.atomic<std::int64_t>(own, flag).fetch_add(0) != 0; }},
+        {"Window::compare_swap", [&] { return window.atomic<std::int64_t>(own, flag).compare_swap(1, 1) != 0; }},
         {"Window::acquire",
          [&] {
              window.acquire();
@@ -94,13 +94,13 @@ TEST_CASE("calls that a program repeats until another rank has written serve tha
     };
     for (const auto& [name, poll] : polls) {
         INFO(name);
-        if (own == Rank{1}) window.atomic_write(own, flag, std::int64_t{0});
+        if (own == Rank{1}) window.atomic<std::int64_t>(own, flag).store(0);
         runtime.barrier();
         if (own == Rank{0}) {
             usleep(2000);
             window.put(Rank{1}, other, std::int64_t{3});
             window.release();
-            window.atomic_write(Rank{1}, flag, std::int64_t{1});
+            window.atomic<std::int64_t>(Rank{1}, flag).store(1);
             window.flush();
         } else if (own == Rank{1}) {
             while (!poll()) {

@@ -83,7 +83,7 @@ TEST_CASE("between hosts the path is found without configuration and without a w
     std::vector<std::int64_t> values(100'000);
     std::iota(values.begin(), values.end(), runtime.rank().value);
     window.put(to, Offset{0}, std::span<const std::int64_t>{values});
-    for (int i = 0; i < 20; ++i) window.fetch_add(Rank{0}, Offset{1'000'000}, std::int64_t{1});
+    for (int i = 0; i < 20; ++i) window.atomic<std::int64_t>(Rank{0}, Offset{1'000'000}).fetch_add(1);
     runtime.barrier();
     CHECK(window.local_as<std::int64_t>()[99'999] == test::previous(runtime).value + 99'999);
     CHECK(window.get<std::int64_t>(Rank{0}, Offset{1'000'000}) == 20 * runtime.size());

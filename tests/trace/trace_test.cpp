@@ -128,8 +128,8 @@ TEST_CASE("patches, lists, windows and atomics are recorded") {
         const Rank other{1 - runtime.rank().value};
         window.put(other, Offset{16}, 1.5);
         (void)window.get<double>(other, Offset{16});
-        (void)window.fetch_add<std::int64_t>(other, Offset{64}, 1);
-        window.add<std::int64_t>(other, Offset{64}, 1);
+        (void)window.atomic<std::int64_t>(other, Offset{64}).fetch_add(1);
+        window.atomic<std::int64_t>(other, Offset{64}).add(1);
         window.put_notify(other, Offset{128}, 2.5, 0);
         window.wait_notified(0);
         window.flush();

@@ -282,7 +282,7 @@ TEST_CASE("the owner carries adds out by calls that no profiling library replace
     {
         Window window = adopt(runtime, host, CacheMode::off);
         const int in_the_trial = profiled_accumulates; // of windows of this kind, when the first of them was adopted
-        for (int i = 0; i < 1000; ++i) window.add(to, Offset{24}, std::int64_t{1});
+        for (int i = 0; i < 1000; ++i) window.atomic<std::int64_t>(to, Offset{24}).add(1);
         runtime.barrier();
         CHECK(window.get<std::int64_t>(to, Offset{24}) == 1000);
         CHECK(profiled_accumulates == in_the_trial);

@@ -163,7 +163,7 @@ TEST_CASE("the statistics of a window count its transfers, by path, and the flus
     window.put_bytes(to, Offset{4096}, large);
     CHECK(window.get<std::uint64_t>(to, Offset{524'288}) == 0); // no bytes in common
     window.start_get_bytes(to, Offset{262'144}, large).wait();
-    window.fetch_add(to, Offset{131'072}, 1);
+    window.atomic<int>(to, Offset{131'072}).fetch_add(1);
     window.flush(to);
     const auto before = window.statistics()[Counter::conflicts];
     window.put(to, Offset{0}, std::uint64_t{7});

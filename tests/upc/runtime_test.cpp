@@ -167,10 +167,10 @@ void order_both(lapwing::Team& runtime) {
             memories,
             [&](int t, std::int64_t round) {
                 runtime.fence();
-                memories.window.atomic_write(Rank{t}, Offset{flag}, round);
+                memories.window.atomic<std::int64_t>(Rank{t}, Offset{flag}).store(round);
             },
             [&](int t, std::int64_t round) {
-                while (memories.window.atomic_read<std::int64_t>(Rank{t}, Offset{flag}) != round) {
+                while (memories.window.atomic<std::int64_t>(Rank{t}, Offset{flag}).load() != round) {
                 }
                 runtime.fence();
             });

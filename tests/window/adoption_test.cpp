@@ -119,10 +119,10 @@ void use(Runtime& runtime, Window& window, std::size_t bytes) {
     runtime.barrier();
     window.put(runtime.rank(), Offset{16}, std::int64_t{0});
     runtime.barrier();
-    for (int i = 0; i < 20; ++i) window.fetch_add(Rank{0}, Offset{16}, std::int64_t{1});
+    for (int i = 0; i < 20; ++i) window.atomic<std::int64_t>(Rank{0}, Offset{16}).fetch_add(1);
     runtime.barrier();
     CHECK(window.get<std::int64_t>(Rank{0}, Offset{16}) == 20 * runtime.size());
-    CHECK(window.compare_swap(to, Offset{24}, std::uint32_t{0x09090909}, 5U) == 0x09090909U);
+    CHECK(window.atomic<std::uint32_t>(to, Offset{24}).compare_swap(0x09090909, 5U) == 0x09090909U);
     const std::vector<double> message(200, runtime.rank().value);
     window.put_notify(to, Offset{32}, std::span<const double>{message}, 2);
     window.wait_notified(2);
@@ -192,12 +192,13 @@ TEST_CASE("atomics on memory that does not begin aligned on some rank are refuse
     {
         Window window = Window::adopt(runtime, host, false, {.name = "askew"});
         CHECK_THAT(message_of<lapwing::RangeError>(
-                       [&] { (void)window.fetch_add(test::next(runtime), Offset{8}, std::int64_t{1}); }),
+                       [&] { (void)window.atomic<std::int64_t>(test::next(runtime), Offset{8}).fetch_add(1); }),
                    says({runtime.who(), "Window(\"askew\").fetch_add", "8 bytes", "multiple of no more than 4 bytes",
                          "align"}));
-        CHECK_THAT(message_of<lapwing::RangeError>([&] { window.add(test::next(runtime), Offset{8}, 1.0); }),
-                   says({"Window(\"askew\").add"}));
-        (void)window.fetch_add(Rank{1}, Offset{4}, std::int32_t{1});
+        CHECK_THAT(
+            message_of<lapwing::RangeError>([&] { window.atomic<double>(test::next(runtime), Offset{8}).add(1.0); }),
+            says({"Window(\"askew\").add"}));
+        (void)window.atomic<std::int32_t>(Rank{1}, Offset{4}).fetch_add(1);
         window.put(test::next(runtime), Offset{16}, std::int64_t{77});
         runtime.barrier();
         CHECK(window.get<std::int32_t>(Rank{1}, Offset{4}) == runtime.size());
@@ -357,14 +358,14 @@ TEST_CASE("atomics on windows that MPI allocated exclude the program's accumulat
     constexpr std::int64_t rounds = 300;
     const std::int64_t one = 1;
     for (std::int64_t i = 0; i < rounds; ++i) {
-        window.fetch_add(Rank{0}, Offset{8}, one);
+        window.atomic<std::int64_t>(Rank{0}, Offset{8}).fetch_add(one);
         std::int64_t before = 0;
         MPI_Fetch_and_op(&one, &before, MPI_INT64_T, 0, 8, MPI_SUM, host.get());
         MPI_Win_flush(0, host.get());
-        window.add(Rank{0}, Offset{8}, one);
+        window.atomic<std::int64_t>(Rank{0}, Offset{8}).add(one);
     }
     runtime.barrier();
-    CHECK(window.atomic_read<std::int64_t>(Rank{0}, Offset{8}) == 3 * rounds * runtime.size());
+    CHECK(window.atomic<std::int64_t>(Rank{0}, Offset{8}).load() == 3 * rounds * runtime.size());
     runtime.barrier();
     window.close();
 }
@@ -486,7 +487,8 @@ TEST_CASE("a window that the program frees before it is closed says so, and the 
                     {runtime.who(), "Window(\"early\")", "freed the window with MPI_Win_free before it was closed"});
                 CHECK_THAT(message_of<UsageError>([&] { window.put(to, Offset{0}, 1.0); }), text);
                 CHECK_THAT(message_of<UsageError>([&] { (void)window.get<double>(runtime.rank(), Offset{0}); }), text);
-                CHECK_THAT(message_of<UsageError>([&] { (void)window.fetch_add(Rank{0}, Offset{0}, 1); }), text);
+                CHECK_THAT(message_of<UsageError>([&] { (void)window.atomic<int>(Rank{0}, Offset{0}).fetch_add(1); }),
+                           text);
                 CHECK_THAT(message_of<UsageError>([&] { window.put_notify(to, Offset{0}, 1, 2); }), text);
                 CHECK_THAT(message_of<UsageError>([&] { window.wait_notified(2); }), text);
                 CHECK_THAT(message_of<UsageError>([&] { window.flush(); }), text);
@@ -577,7 +579,7 @@ TEST_CASE("transfers of every kind under way when the program frees the window s
         auto host = std::make_unique<HostWindow>(Kind::created, bytes, 1);
         Window window = Window::adopt(runtime, host->get());
         std::vector<std::byte> own(bytes);
-        window.add(test::next(runtime), Offset{bytes - 8}, 1.0);
+        window.atomic<double>(test::next(runtime), Offset{bytes - 8}).add(1.0);
         lapwing::Completion transfer = start(window, test::next(runtime), own);
         host.reset();
         try {

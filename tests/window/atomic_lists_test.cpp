@@ -47,16 +47,17 @@ T random_value(std::minstd_rand& random) {
 
 template <class T>
 void update(Window& window, Atomic operation, Rank target, Offset offset, T operand) {
+    const lapwing::AtomicReference<T> value = window.atomic<T>(target, offset);
     switch (operation) {
-    case Atomic::add: return window.add(target, offset, operand);
-    case Atomic::min: return window.min(target, offset, operand);
-    case Atomic::max: return window.max(target, offset, operand);
+    case Atomic::add: return value.add(operand);
+    case Atomic::min: return value.min(operand);
+    case Atomic::max: return value.max(operand);
     default: break;
     }
     if constexpr (std::is_integral_v<T>) {
-        if (operation == Atomic::bit_and) return window.bit_and(target, offset, operand);
-        if (operation == Atomic::bit_or) return window.bit_or(target, offset, operand);
-        if (operation == Atomic::bit_xor) return window.bit_xor(target, offset, operand);
+        if (operation == Atomic::bit_and) return value.bit_and(operand);
+        if (operation == Atomic::bit_or) return value.bit_or(operand);
+        if (operation == Atomic::bit_xor) return value.bit_xor(operand);
     }
 }
 
@@ -81,7 +82,7 @@ TEMPLATE_TEST_CASE("updates without a result keep their order among the rank's o
             expected[place] = test::after_atomic(operation, expected[place], operand);
             if (random() % 100 == 0) CHECK(same_bits(window.get<T>(target, Offset::of<T>(place)), expected[place]));
             if (random() % 100 == 0)
-                CHECK(same_bits(window.fetch_add(target, Offset::of<T>(place), T{0}), expected[place]));
+                CHECK(same_bits(window.atomic<T>(target, Offset::of<T>(place)).fetch_add(T{0}), expected[place]));
         }
         window.flush(target);
         CHECK(window.get<std::array<T, places>>(target, Offset{0}) == expected);
@@ -107,12 +108,13 @@ TEMPLATE_TEST_CASE("updates without a result by all ranks are all there after a 
         runtime.barrier();
         for (std::uint64_t i = 0; i < ranks; ++i) {
             const Rank target{(own + i) % ranks};
-            for (int time = 0; time < 101; ++time) window.bit_xor(target, Offset::of<T>(0), static_cast<T>(own + 7));
-            window.bit_or(target, Offset::of<T>(1), static_cast<T>(T{1} << own));
-            window.bit_and(target, Offset::of<T>(2), static_cast<T>(~(T{1} << own)));
-            window.min(target, Offset::of<T>(3), static_cast<T>(100 + own));
-            window.max(target, Offset::of<T>(4), static_cast<T>(1000 + own));
-            window.add(target, Offset::of<T>(5), T{1});
+            for (int time = 0; time < 101; ++time)
+                window.atomic<T>(target, Offset::of<T>(0)).bit_xor(static_cast<T>(own + 7));
+            window.atomic<T>(target, Offset::of<T>(1)).bit_or(static_cast<T>(T{1} << own));
+            window.atomic<T>(target, Offset::of<T>(2)).bit_and(static_cast<T>(~(T{1} << own)));
+            window.atomic<T>(target, Offset::of<T>(3)).min(static_cast<T>(100 + own));
+            window.atomic<T>(target, Offset::of<T>(4)).max(static_cast<T>(1000 + own));
+            window.atomic<T>(target, Offset::of<T>(5)).add(T{1});
         }
         runtime.barrier();
         // One of each kind.
@@ -213,7 +215,7 @@ TEST_CASE("lists of atomics travel hundreds in a message, and exclude each other
             CHECK(value > last);
             last = value;
         }
-        last = window.fetch_add(home, Offset{8}, std::int64_t{1});
+        last = window.atomic<std::int64_t>(home, Offset{8}).fetch_add(1);
     }
     // One, and what keeps the other end awake.
     if (runtime.rank() != home && window.reachable(home).empty())

@@ -109,7 +109,8 @@ TEMPLATE_TEST_CASE("compare_swap compares bit by bit", "", std::int32_t, std::ui
             for (const T expected : all) {
                 const T desired = 42;
                 window.put(target, place, before);
-                const T seen = window.compare_swap(target, place, expected, desired, orders[order++ % orders.size()]);
+                const T seen =
+                    window.atomic<T>(target, place).compare_swap(expected, desired, orders[order++ % orders.size()]);
                 CHECK(same_bits(seen, before));
                 // So -0.0 is not 0.0, and a NaN is equal to itself.
                 CHECK(same_bits(window.get<T>(target, place), same_bits(before, expected) ? desired : before));
@@ -125,15 +126,16 @@ enum class Colour : std::int16_t { red = -3, green = 5 };
 /// Every operation of integers of 1 and 2 bytes by single calls.
 template <class T>
 T fetched(Window& window, Operation operation, Rank target, Offset place, T operand) {
+    const lapwing::AtomicReference<T> value = window.atomic<T>(target, place);
     switch (operation) {
-    case Operation::add: return window.fetch_add(target, place, operand);
-    case Operation::min: return window.fetch_min(target, place, operand);
-    case Operation::max: return window.fetch_max(target, place, operand);
-    case Operation::replace: return window.swap(target, place, operand);
-    case Operation::read: return window.atomic_read<T>(target, place);
-    case Operation::bit_and: return window.fetch_and(target, place, operand);
-    case Operation::bit_or: return window.fetch_or(target, place, operand);
-    case Operation::bit_xor: return window.fetch_xor(target, place, operand);
+    case Operation::add: return value.fetch_add(operand);
+    case Operation::min: return value.fetch_min(operand);
+    case Operation::max: return value.fetch_max(operand);
+    case Operation::replace: return value.exchange(operand);
+    case Operation::read: return value.load();
+    case Operation::bit_and: return value.fetch_and(operand);
+    case Operation::bit_or: return value.fetch_or(operand);
+    case Operation::bit_xor: return value.fetch_xor(operand);
     }
     return {};
 }
@@ -186,34 +188,34 @@ TEMPLATE_TEST_CASE("integers of 1 and 2 bytes have atomics, which leave their ne
     runtime.barrier();
     constexpr int rounds = 25;
     for (int i = 0; i < rounds; ++i) {
-        window.fetch_add(Rank{0}, Offset{0}, T{1});
-        window.add(Rank{0}, Offset{sizeof(T)}, T{2});
+        window.atomic<T>(Rank{0}, Offset{0}).fetch_add(T{1});
+        window.atomic<T>(Rank{0}, Offset{sizeof(T)}).add(T{2});
     }
     runtime.barrier();
-    CHECK(window.atomic_read<T>(Rank{0}, Offset{0}) == static_cast<T>(rounds * runtime.size()));
-    CHECK(window.atomic_read<T>(Rank{0}, Offset{sizeof(T)}) == static_cast<T>(2 * rounds * runtime.size()));
-    CHECK(window.atomic_read<T>(Rank{0}, Offset{2 * sizeof(T)}) == 0);
+    CHECK(window.atomic<T>(Rank{0}, Offset{0}).load() == static_cast<T>(rounds * runtime.size()));
+    CHECK(window.atomic<T>(Rank{0}, Offset{sizeof(T)}).load() == static_cast<T>(2 * rounds * runtime.size()));
+    CHECK(window.atomic<T>(Rank{0}, Offset{2 * sizeof(T)}).load() == 0);
     runtime.barrier();
 }
 
 TEST_CASE("flags and enumerations are swapped, one of those that try gets it") {
     Runtime runtime;
     Window window{runtime, 16};
-    std::int64_t won = window.compare_swap(Rank{0}, Offset{1}, false, true) ? 0 : 1;
+    std::int64_t won = window.atomic<bool>(Rank{0}, Offset{1}).compare_swap(false, true) ? 0 : 1;
     runtime.sum(std::span{&won, 1});
     CHECK(won == 1);
-    CHECK(window.atomic_read<bool>(Rank{0}, Offset{1}));
-    CHECK(window.fetch_or(Rank{0}, Offset{1}, true));
+    CHECK(window.atomic<bool>(Rank{0}, Offset{1}).load());
+    CHECK(window.atomic<bool>(Rank{0}, Offset{1}).fetch_or(true));
     runtime.barrier();
-    won = window.compare_swap(Rank{0}, Offset{2}, Colour{}, Colour::red) == Colour{} ? 1 : 0;
+    won = window.atomic<Colour>(Rank{0}, Offset{2}).compare_swap(Colour{}, Colour::red) == Colour{} ? 1 : 0;
     runtime.sum(std::span{&won, 1});
     CHECK(won == 1);
-    CHECK(window.swap(test::next(runtime), Offset{6}, Colour::green) == Colour{});
+    CHECK(window.atomic<Colour>(test::next(runtime), Offset{6}).exchange(Colour::green) == Colour{});
     CHECK(window.get<Colour>(test::next(runtime), Offset{6}) == Colour::green);
     enum class Wide : std::int64_t { none, some };
-    CHECK(window.compare_swap(test::next(runtime), Offset{8}, Wide::none, Wide::some) == Wide::none);
-    window.atomic_write(test::next(runtime), Offset{8}, Wide::none);
-    CHECK(window.atomic_read<Wide>(test::next(runtime), Offset{8}) == Wide::none);
+    CHECK(window.atomic<Wide>(test::next(runtime), Offset{8}).compare_swap(Wide::none, Wide::some) == Wide::none);
+    window.atomic<Wide>(test::next(runtime), Offset{8}).store(Wide::none);
+    CHECK(window.atomic<Wide>(test::next(runtime), Offset{8}).load() == Wide::none);
     runtime.barrier();
 }
 
@@ -255,24 +257,25 @@ TEMPLATE_TEST_CASE("values that travel as bits are read, swapped and compared", 
     const Offset common{ranks * sizeof(T)};
     for (const Rank target : {runtime.rank(), test::next(runtime), Rank{0}}) {
         window.put(target, place, value_of<T>(1));
-        CHECK(window.atomic_read<T>(target, place) == value_of<T>(1)); // comes after the put
-        CHECK(window.swap(target, place, value_of<T>(2)) == value_of<T>(1));
-        CHECK(window.compare_swap(target, place, value_of<T>(1), value_of<T>(3)) == value_of<T>(2));
+        CHECK(window.atomic<T>(target, place).load() == value_of<T>(1)); // comes after the put
+        CHECK(window.atomic<T>(target, place).exchange(value_of<T>(2)) == value_of<T>(1));
+        CHECK(window.atomic<T>(target, place).compare_swap(value_of<T>(1), value_of<T>(3)) == value_of<T>(2));
         CHECK(window.get<T>(target, place) == value_of<T>(2));
-        CHECK(window.compare_swap(target, place, value_of<T>(2), value_of<T>(3), std::memory_order_seq_cst) ==
+        CHECK(window.atomic<T>(target, place).compare_swap(value_of<T>(2), value_of<T>(3), std::memory_order_seq_cst) ==
               value_of<T>(2));
         CHECK(window.get<T>(target, place) == value_of<T>(3));
-        window.atomic_write(target, place, value_of<T>(4));
-        CHECK(window.atomic_read<T>(target, place) == value_of<T>(4));
+        window.atomic<T>(target, place).store(value_of<T>(4));
+        CHECK(window.atomic<T>(target, place).load() == value_of<T>(4));
         runtime.barrier();
     }
     // One of those that try gets it.
     if (runtime.rank() == Rank{0}) window.put(Rank{0}, common, value_of<T>(0));
     runtime.barrier();
-    std::int64_t won = window.compare_swap(Rank{0}, common, value_of<T>(0), value_of<T>(9)) == value_of<T>(0) ? 1 : 0;
+    std::int64_t won =
+        window.atomic<T>(Rank{0}, common).compare_swap(value_of<T>(0), value_of<T>(9)) == value_of<T>(0) ? 1 : 0;
     runtime.sum(std::span{&won, 1});
     CHECK(won == 1);
-    CHECK(window.atomic_read<T>(Rank{0}, common) == value_of<T>(9));
+    CHECK(window.atomic<T>(Rank{0}, common).load() == value_of<T>(9));
     runtime.barrier();
 }
 
@@ -292,18 +295,18 @@ TEMPLATE_TEST_CASE("no update by a type's own operators is lost", "", Half, std:
     }();
     T sum{};
     for (int i = 0; i < rounds; ++i) {
-        (void)window.fetch_add(Rank{0}, place, one);
-        window.add(Rank{0}, place, one);
+        (void)window.atomic<T>(Rank{0}, place).fetch_add(one);
+        window.atomic<T>(Rank{0}, place).add(one);
     }
     for (int i = 0; i < 2 * rounds * runtime.size(); ++i) sum = sum + one;
     runtime.barrier();
-    CHECK(window.atomic_read<T>(Rank{0}, place) == sum);
+    CHECK(window.atomic<T>(Rank{0}, place).load() == sum);
     if constexpr (std::is_same_v<T, long double>) {
-        CHECK(window.fetch_max(Rank{0}, place, T{-1}) == sum);
-        CHECK(window.fetch_min(Rank{0}, place, sum) == sum);
+        CHECK(window.atomic<T>(Rank{0}, place).fetch_max(T{-1}) == sum);
+        CHECK(window.atomic<T>(Rank{0}, place).fetch_min(sum) == sum);
     }
     runtime.barrier();
-    CHECK(window.atomic_read<T>(Rank{0}, place) == sum);
+    CHECK(window.atomic<T>(Rank{0}, place).load() == sum);
     runtime.barrier();
 }
 
@@ -327,33 +330,34 @@ TEMPLATE_TEST_CASE("the minimum and maximum of numbers with their location", "",
     constexpr std::int64_t rounds = 20;
     for (std::int64_t i = rounds; i-- > 0;) {
         const Pair pair{number(500 + i), {100 * own + i}};
-        if (i % 2 == 0) window.min(home, least, pair);
-        else (void)window.fetch_min(home, least, pair);
-        if (i % 2 == 0) (void)window.fetch_max(home, most, pair, std::memory_order_acq_rel);
-        else window.max(home, most, pair);
+        if (i % 2 == 0) window.atomic<Pair>(home, least).min(pair);
+        else (void)window.atomic<Pair>(home, least).fetch_min(pair);
+        if (i % 2 == 0) (void)window.atomic<Pair>(home, most).fetch_max(pair, std::memory_order_acq_rel);
+        else window.atomic<Pair>(home, most).max(pair);
     }
     runtime.barrier();
     // Of equal values the lowest index, which is that of rank 0.
-    CHECK(window.atomic_read<Pair>(home, least) == Pair{number(500), {0}});
-    CHECK(window.atomic_read<Pair>(home, most) == Pair{number(500 + rounds - 1), {rounds - 1}});
+    CHECK(window.atomic<Pair>(home, least).load() == Pair{number(500), {0}});
+    CHECK(window.atomic<Pair>(home, most).load() == Pair{number(500 + rounds - 1), {rounds - 1}});
     CHECK(window.get<std::uint64_t>(home, Offset{0}) == 0);
     CHECK(window.get<std::uint64_t>(home, Offset{8 + 2 * sizeof(Pair)}) == 0);
     runtime.barrier();
     if (own == 0) {
-        CHECK(window.fetch_min(home, least, Pair{number(500), {1}}) == Pair{number(500), {0}});
-        CHECK(window.fetch_min(home, least, Pair{number(500), {-7}}) == Pair{number(500), {0}});
-        CHECK(window.fetch_max(home, least, Pair{number(500), {-8}}) == Pair{number(500), {-7}});
-        CHECK(window.fetch_max(home, least, Pair{number(499), {-9}}) == Pair{number(500), {-8}});
-        CHECK(window.fetch_max(home, least, Pair{number(501), {last}}) == Pair{number(500), {-8}});
+        CHECK(window.atomic<Pair>(home, least).fetch_min(Pair{number(500), {1}}) == Pair{number(500), {0}});
+        CHECK(window.atomic<Pair>(home, least).fetch_min(Pair{number(500), {-7}}) == Pair{number(500), {0}});
+        CHECK(window.atomic<Pair>(home, least).fetch_max(Pair{number(500), {-8}}) == Pair{number(500), {-7}});
+        CHECK(window.atomic<Pair>(home, least).fetch_max(Pair{number(499), {-9}}) == Pair{number(500), {-8}});
+        CHECK(window.atomic<Pair>(home, least).fetch_max(Pair{number(501), {last}}) == Pair{number(500), {-8}});
         CHECK(window.get<Pair>(home, least) == Pair{number(501), {last}});
     }
     runtime.barrier();
     if constexpr (std::is_signed_v<TestType>) {
-        if (own == 0) CHECK(window.fetch_min(home, least, Pair{number(-3), {9}}) == Pair{number(501), {last}});
+        if (own == 0)
+            CHECK(window.atomic<Pair>(home, least).fetch_min(Pair{number(-3), {9}}) == Pair{number(501), {last}});
     } else if (own == 0) {
         const auto high = static_cast<TestType>(std::uint64_t{1} << 63);
-        CHECK(window.fetch_max(home, least, Pair{high, {9}}) == Pair{number(501), {last}});
-        CHECK(window.fetch_min(home, least, Pair{number(501), {9}}) == Pair{high, {9}});
+        CHECK(window.atomic<Pair>(home, least).fetch_max(Pair{high, {9}}) == Pair{number(501), {last}});
+        CHECK(window.atomic<Pair>(home, least).fetch_min(Pair{number(501), {9}}) == Pair{high, {9}});
     }
     runtime.barrier();
 }
@@ -364,13 +368,13 @@ TEST_CASE("a NaN is neither the minimum nor the maximum with location") {
     Window window{runtime, sizeof(Pair)};
     const Rank next = test::next(runtime);
     constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-    window.atomic_write(next, Offset{0}, Pair{2, {5}});
-    CHECK(window.fetch_min(next, Offset{0}, Pair{nan, {1}}) == Pair{2, {5}});
-    CHECK(window.fetch_max(next, Offset{0}, Pair{nan, {1}}) == Pair{2, {5}});
-    CHECK(window.atomic_read<Pair>(next, Offset{0}) == Pair{2, {5}});
-    window.atomic_write(next, Offset{0}, Pair{-0.0, {5}});
-    (void)window.fetch_max(next, Offset{0}, Pair{0.0, {6}}); // as large, with a higher index
-    CHECK(window.atomic_read<Pair>(next, Offset{0}).index[0] == 5);
+    window.atomic<Pair>(next, Offset{0}).store(Pair{2, {5}});
+    CHECK(window.atomic<Pair>(next, Offset{0}).fetch_min(Pair{nan, {1}}) == Pair{2, {5}});
+    CHECK(window.atomic<Pair>(next, Offset{0}).fetch_max(Pair{nan, {1}}) == Pair{2, {5}});
+    CHECK(window.atomic<Pair>(next, Offset{0}).load() == Pair{2, {5}});
+    window.atomic<Pair>(next, Offset{0}).store(Pair{-0.0, {5}});
+    (void)window.atomic<Pair>(next, Offset{0}).fetch_max(Pair{0.0, {6}}); // as large, with a higher index
+    CHECK(window.atomic<Pair>(next, Offset{0}).load().index[0] == 5);
     runtime.barrier();
 }
 
@@ -382,11 +386,11 @@ TEST_CASE("an array's elements are minima with their location") {
     for (auto [i] : values.local_domain()) values.local(i) = static_cast<double>((7 * i + 3) % 10);
     best.fill({std::numeric_limits<double>::infinity(), {0}});
     runtime.barrier();
-    for (auto [i] : values.local_domain()) best(i % 2).min({values.local(i), {i}});
+    for (auto [i] : values.local_domain()) best(i % 2).atomic().min({values.local(i), {i}});
     runtime.barrier();
-    CHECK(best(1).atomic_read() == values.min_location());
+    CHECK(best(1).atomic().load() == values.min_location());
     CHECK(best(0).get() == Pair{1, {4}});
-    CHECK(best(2 * runtime.size() - 1).fetch_max({1, {0}}).value > 1);
+    CHECK(best(2 * runtime.size() - 1).atomic().fetch_max({1, {0}}).value > 1);
     runtime.barrier();
 }
 
@@ -394,9 +398,9 @@ TEST_CASE("an atomic on 16 bytes that leaves the part says why") {
     Runtime runtime;
     Window window{runtime, 64};
     CHECK_THAT(test::message_of<lapwing::RangeError>(
-                   [&] { (void)window.atomic_read<Tagged>(test::next(runtime), Offset{56}); }),
-               test::says({runtime.who(), "atomic_read", "56", "16 bytes", "64"}));
-    CHECK_THROWS_AS(window.swap(Rank{runtime.size()}, Offset{0}, Tagged{}), lapwing::RangeError);
+                   [&] { (void)window.atomic<Tagged>(test::next(runtime), Offset{56}).load(); }),
+               test::says({runtime.who(), "load", "56", "16 bytes", "64"}));
+    CHECK_THROWS_AS(window.atomic<Tagged>(Rank{runtime.size()}, Offset{0}).exchange(Tagged{}), lapwing::RangeError);
     runtime.barrier();
 }
 
@@ -405,14 +409,15 @@ TEST_CASE("small atomics that leave the part, or lie across it, say why") {
     Window window{runtime, 6};
     const Rank target = test::next(runtime);
     CHECK_THAT(
-        test::message_of<lapwing::RangeError>([&] { (void)window.fetch_add(target, Offset{4}, std::int16_t{1}); }),
+        test::message_of<lapwing::RangeError>(
+            [&] { (void)window.atomic<std::int16_t>(target, Offset{4}).fetch_add(1); }),
         test::says({runtime.who(), "fetch_add", "2 bytes at offset 4", "part of 6 bytes", "multiple of 4 bytes"}));
     CHECK_THAT(test::message_of<lapwing::RangeError>(
-                   [&] { (void)window.compare_swap(target, Offset{1}, std::int16_t{1}, 2); }),
+                   [&] { (void)window.atomic<std::int16_t>(target, Offset{1}).compare_swap(1, 2); }),
                test::says({"compare_swap", "offset 1 is not a multiple of the 2 bytes"}));
-    CHECK_THROWS_AS(window.fetch_or(Rank{runtime.size()}, Offset{0}, true), lapwing::RangeError);
-    CHECK_THROWS_AS(window.fetch_or(target, Offset{-1}, true), lapwing::RangeError);
-    (void)window.fetch_add(target, Offset{2}, std::int16_t{1});
+    CHECK_THROWS_AS(window.atomic<bool>(Rank{runtime.size()}, Offset{0}).fetch_or(true), lapwing::RangeError);
+    CHECK_THROWS_AS(window.atomic<bool>(target, Offset{-1}).fetch_or(true), lapwing::RangeError);
+    (void)window.atomic<std::int16_t>(target, Offset{2}).fetch_add(1);
     runtime.barrier();
 }
 
@@ -423,10 +428,10 @@ TEST_CASE("neighbours of an atomic value are not touched") {
     runtime.barrier();
     if (runtime.rank().value == 0) {
         const Rank target = test::next(runtime);
-        window.fetch_add(target, Offset{12}, 1);
-        window.compare_swap(target, Offset{20}, 0x77777777, 5);
-        window.swap(target, Offset{32}, 1.0);
-        window.fetch_min(target, Offset{44}, 1U);
+        window.atomic<int>(target, Offset{12}).fetch_add(1);
+        window.atomic<int>(target, Offset{20}).compare_swap(0x77777777, 5);
+        window.atomic<double>(target, Offset{32}).exchange(1.0);
+        window.atomic<unsigned>(target, Offset{44}).fetch_min(1U);
     }
     runtime.barrier();
     if (runtime.rank() == Rank{1 % runtime.size()})
@@ -447,10 +452,10 @@ TEMPLATE_TEST_CASE("adds without a result are all there after a barrier, in few 
     std::uint64_t remote = 0;
     for (std::uint64_t i = 0; i < times; ++i) {
         const Rank target{static_cast<int>((i + own) % ranks)};
-        window.add(target, Offset::of<T>(i * 7 % places), T{1});
+        window.atomic<T>(target, Offset::of<T>(i * 7 % places)).add(T{1});
         remote += window.reachable(target).empty() ? 1 : 0;
         // With a result, on the same values.
-        if (i % 500 == 0) (void)window.fetch_add(target, Offset::of<T>(i % places), T{1});
+        if (i % 500 == 0) (void)window.atomic<T>(target, Offset::of<T>(i % places)).fetch_add(T{1});
     }
     runtime.barrier();
     T sum = 0;
@@ -476,7 +481,7 @@ TEST_CASE("adds without a result to one rank do not wait for each other") {
                    std::int64_t{7}); // under way, and of other bytes: nobody waits for it either
         const auto before = window.statistics();
         for (std::int64_t i = 0; i < times; ++i)
-            window.add(target, Offset{static_cast<std::uint64_t>(i) % places * 8}, std::int64_t{1});
+            window.atomic<std::int64_t>(target, Offset{static_cast<std::uint64_t>(i) % places * 8}).add(1);
         const auto after = window.statistics();
         CHECK(after[lapwing::Counter::atomic_add_messages] - before[lapwing::Counter::atomic_add_messages] > 30);
         CHECK(after[lapwing::Counter::conflicts] == before[lapwing::Counter::conflicts]);
@@ -502,24 +507,24 @@ TEST_CASE("an add without a result keeps its place among the rank's operations o
         std::vector<std::int64_t> many(1000);
         for (std::int64_t round = 1; round <= 5; ++round) {
             window.put(target, place, round);
-            window.add(target, place, std::int64_t{100});
+            window.atomic<std::int64_t>(target, place).add(100);
             CHECK(window.get<std::int64_t>(target, place) == round + 100);
-            window.add(target, place, std::int64_t{1000});
-            CHECK(window.fetch_add(target, place, std::int64_t{1}) == round + 1100);
-            window.add(target, place, std::int64_t{5});
+            window.atomic<std::int64_t>(target, place).add(1000);
+            CHECK(window.atomic<std::int64_t>(target, place).fetch_add(1) == round + 1100);
+            window.atomic<std::int64_t>(target, place).add(5);
             window.put(target, place, -round);
             CHECK(window.get<std::int64_t>(target, place) == -round);
-            window.add(target, place, std::int64_t{7});
-            CHECK(window.compare_swap(target, place, 7 - round, std::int64_t{0}) == 7 - round);
-            window.add(target, place, std::int64_t{3});
+            window.atomic<std::int64_t>(target, place).add(7);
+            CHECK(window.atomic<std::int64_t>(target, place).compare_swap(7 - round, 0) == 7 - round);
+            window.atomic<std::int64_t>(target, place).add(3);
             window.get(target, Offset{0}, std::span{many});
             CHECK(many[16] == 3);
-            window.add(target, place, std::int64_t{4});
+            window.atomic<std::int64_t>(target, place).add(4);
             window.start_get(target, Offset{0}, std::span{many}).wait();
             CHECK(many[16] == 7);
-            window.add(target, place, std::int64_t{4});
+            window.atomic<std::int64_t>(target, place).add(4);
             window.start_put(target, Offset{0}, std::span<const std::int64_t>{many}).wait();
-            window.add(target, place, std::int64_t{1});
+            window.atomic<std::int64_t>(target, place).add(1);
             window.flush(target);
             CHECK(window.get<std::int64_t>(target, place) == 8);
         }
@@ -541,7 +546,7 @@ TEST_CASE(
         const bool leaves = runtime.rank() == Rank{0};
         MPI_Comm_split(MPI_COMM_WORLD, leaves ? 1 : 0, 0, &stayed);
         if (!leaves)
-            for (int i = 0; i < 3; ++i) window.add(Rank{0}, Offset{0}, std::int64_t{1});
+            for (int i = 0; i < 3; ++i) window.atomic<std::int64_t>(Rank{0}, Offset{0}).add(1);
         test::world_barrier();
         if (leaves) {
             MPI_Comm_free(&stayed);
@@ -549,10 +554,10 @@ TEST_CASE(
         }
         // Until the news is here. The place is none of the adds, which stay.
         (void)test::message_of<lapwing::PeerLeftError>([&] {
-            for (;;) (void)window.fetch_add(Rank{0}, Offset{8}, std::int64_t{1});
+            for (;;) (void)window.atomic<std::int64_t>(Rank{0}, Offset{8}).fetch_add(1);
         });
         const Rank other{runtime.rank().value % (runtime.size() - 1) + 1};
-        for (int i = 0; i < 5; ++i) window.add(other, Offset{16}, std::int64_t{1});
+        for (int i = 0; i < 5; ++i) window.atomic<std::int64_t>(other, Offset{16}).add(1);
         behind.put(other, Offset{0}, std::int64_t{7}); // leaves with a release of its window
         CHECK_THAT(test::message_of<lapwing::PeerLeftError>([&] { runtime.release(); }),
                    test::says({runtime.who(), "Window(\"tally\")", "3 adds to rank 0", "left the team"}));
@@ -578,18 +583,18 @@ TEMPLATE_TEST_CASE("no update is lost under contention", "", std::int32_t, std::
         for (int i = 0; i < times; ++i) {
             const Rank target{home};
             switch ((i + runtime.rank().value) % 3) {
-            case 0: window.fetch_add(target, Offset{0}, T{1}); break;
+            case 0: window.atomic<T>(target, Offset{0}).fetch_add(T{1}); break;
             case 1: { // the same by compare_swap
-                T before = window.atomic_read<T>(target, Offset{0});
+                T before = window.atomic<T>(target, Offset{0}).load();
                 for (;;) {
-                    const T seen = window.compare_swap(target, Offset{0}, before, static_cast<T>(before + 1));
+                    const T seen = window.atomic<T>(target, Offset{0}).compare_swap(before, static_cast<T>(before + 1));
                     if (same_bits(seen, before)) break;
                     before = seen;
                 }
                 break;
             }
             default: // takes all away, and adds one
-                taken[0] += window.swap(target, Offset{0}, T{1});
+                taken[0] += window.atomic<T>(target, Offset{0}).exchange(T{1});
                 break;
             }
         }
@@ -613,8 +618,8 @@ TEST_CASE("a swap and a compare_swap of one place exclude each other") {
         std::int64_t removed = 0; // what its compare_swaps replaced
         constexpr int times = 400;
         for (int i = 0; i < times; ++i) {
-            if (window.swap(Rank{home}, Offset{0}, own) != 0) ++found;
-            if (window.compare_swap(Rank{home}, Offset{0}, own, std::int64_t{0}) == own) ++removed;
+            if (window.atomic<std::int64_t>(Rank{home}, Offset{0}).exchange(own) != 0) ++found;
+            if (window.atomic<std::int64_t>(Rank{home}, Offset{0}).compare_swap(own, 0) == own) ++removed;
         }
         runtime.barrier();
         // Every value that was written was replaced once, or is there still.
@@ -637,11 +642,11 @@ TEST_CASE("minima and maxima of many ranks, and bits of each") {
     runtime.barrier();
     constexpr std::uint64_t top = std::uint64_t{1} << 63;
     for (std::uint64_t i = 0; i < 50; ++i) {
-        window.fetch_min(Rank{0}, Offset{0}, top + 1000 - i * ranks - own);
-        window.fetch_max(Rank{0}, Offset{8}, top + i * ranks + own);
-        window.fetch_or(Rank{0}, Offset{16}, std::uint64_t{1} << own);
-        window.fetch_xor(Rank{0}, Offset{24}, std::uint64_t{1} << own);
-        window.fetch_max(Rank{0}, Offset{32}, 0xFFFFFF00U + static_cast<std::uint32_t>(own));
+        window.atomic<std::uint64_t>(Rank{0}, Offset{0}).fetch_min(top + 1000 - i * ranks - own);
+        window.atomic<std::uint64_t>(Rank{0}, Offset{8}).fetch_max(top + i * ranks + own);
+        window.atomic<std::uint64_t>(Rank{0}, Offset{16}).fetch_or(std::uint64_t{1} << own);
+        window.atomic<std::uint64_t>(Rank{0}, Offset{24}).fetch_xor(std::uint64_t{1} << own);
+        window.atomic<std::uint32_t>(Rank{0}, Offset{32}).fetch_max(0xFFFFFF00U + static_cast<std::uint32_t>(own));
     }
     runtime.barrier();
     if (own == 0) {
@@ -665,7 +670,7 @@ TEST_CASE("threads of a rank and ranks add to one value") {
     workers.reserve(threads);
     for (int thread = 0; thread < threads; ++thread)
         workers.emplace_back([&] {
-            for (int i = 0; i < times; ++i) window.fetch_add(Rank{0}, Offset{0}, std::int64_t{1});
+            for (int i = 0; i < times; ++i) window.atomic<std::int64_t>(Rank{0}, Offset{0}).fetch_add(1);
         });
     for (std::thread& worker : workers) worker.join();
     runtime.barrier();

@@ -235,28 +235,28 @@ private:
         const std::uint64_t offset = place(8);
         const auto before = window_.get<std::uint64_t>(target_, Offset{offset});
         expected_.add(target_.value, offset, 8);
-        (void)window_.compare_swap(target_, Offset{offset}, before + random_.size(0, 1), random_.size(0, 1000),
-                                   order());
+        (void)window_.atomic<std::uint64_t>(target_, Offset{offset})
+            .compare_swap(before + random_.size(0, 1), random_.size(0, 1000), order());
     }
     void wide_atomic() {
         using Wide = std::array<std::uint64_t, 2>;
         const std::uint64_t offset = place(sizeof(Wide));
         const Wide operand{random_.size(0, 1000), random_.size(0, 1000)};
-        Wide before = window_.atomic_read<Wide>(target_, Offset{offset}, order());
+        Wide before = window_.atomic<Wide>(target_, Offset{offset}).load(order());
         before[1] += random_.size(0, 1); // some find another value
         expected_.add(target_.value, offset, sizeof(Wide));
-        if (random_.number(0, 1) == 0) (void)window_.swap(target_, Offset{offset}, operand, order());
-        else (void)window_.compare_swap(target_, Offset{offset}, before, operand, order());
+        if (random_.number(0, 1) == 0) (void)window_.atomic<Wide>(target_, Offset{offset}).exchange(operand, order());
+        else (void)window_.atomic<Wide>(target_, Offset{offset}).compare_swap(before, operand, order());
     }
     void located_atomic() {
         using Pair = lapwing::LocatedValue<std::int64_t, 1>;
         const std::uint64_t offset = place(sizeof(Pair));
-        Pair operand = window_.atomic_read<Pair>(target_, Offset{offset}, order());
+        Pair operand = window_.atomic<Pair>(target_, Offset{offset}).load(order());
         operand.value += random_.number(-1, 1); // some change it, others do not
         operand.index[0] += random_.number(-1, 1);
         expected_.add(target_.value, offset, sizeof(Pair));
-        if (random_.number(0, 1) == 0) (void)window_.fetch_min(target_, Offset{offset}, operand, order());
-        else window_.max(target_, Offset{offset}, operand);
+        if (random_.number(0, 1) == 0) (void)window_.atomic<Pair>(target_, Offset{offset}).fetch_min(operand, order());
+        else window_.atomic<Pair>(target_, Offset{offset}).max(operand);
     }
     template <class T>
     void update() {
@@ -264,13 +264,14 @@ private:
         const auto operand = static_cast<T>(random_.number(-100, 100));
         expected_.may_be_lost = std::is_floating_point_v<T>;
         expected_.add(target_.value, offset, sizeof(T));
+        const lapwing::AtomicReference<T> value = window_.atomic<T>(target_, Offset{offset});
         for (std::int64_t count = random_.number(1, 4); count > 0; --count) {
             if constexpr (std::is_integral_v<T>) {
-                if (random_.number(0, 1) == 0) window_.bit_xor(target_, Offset{offset}, operand);
-                else window_.bit_and(target_, Offset{offset}, operand);
+                if (random_.number(0, 1) == 0) value.bit_xor(operand);
+                else value.bit_and(operand);
             }
-            if (random_.number(0, 1) == 0) window_.max(target_, Offset{offset}, operand);
-            else window_.add(target_, Offset{offset}, operand);
+            if (random_.number(0, 1) == 0) value.max(operand);
+            else value.add(operand);
         }
     }
     [[nodiscard]] std::vector<Offset> places(std::uint64_t bytes) {
@@ -300,7 +301,7 @@ private:
         window_.get_bytes(target_, Offset{base_}, buffer);
         window_.start_get_bytes(target_, Offset{base_}, buffer).wait();
         window_.get(target_, Offset{base_}, Layout::strided(10, 3, 7), Layout::contiguous(30), buffer.data());
-        (void)window_.atomic_read<std::int64_t>(target_, Offset{base_});
+        (void)window_.atomic<std::int64_t>(target_, Offset{base_}).load();
         const std::array<Offset, 1> offsets{Offset{base_}};
         std::array<std::int64_t, 1> before{};
         window_.fetch(Atomic::read, target_, offsets, std::int64_t{0}, before);
@@ -370,7 +371,7 @@ TEST_CASE(
     CHECK(last.state().order().copies().empty());
     const std::uint64_t acquires = mirror.acquires();
     last.put(target, Offset{offset}, std::int64_t{12345});
-    (void)last.fetch_add(target, Offset{offset + 8}, 1);
+    (void)last.atomic<int>(target, Offset{offset + 8}).fetch_add(1);
     last.fence();
     runtime.barrier();
     CHECK(mirror.acquires() == acquires);
@@ -397,9 +398,11 @@ TEST_CASE("a copy is notified of every acquire, and of nothing else as one") {
         step();
         CHECK(mirror->acquires() == before);
     };
-    const auto fetch = [&](std::memory_order order) { (void)window.fetch_add(target, Offset{8}, value, order); };
+    const auto fetch = [&](std::memory_order order) {
+        (void)window.atomic<std::int64_t>(target, Offset{8}).fetch_add(value, order);
+    };
     const auto swap = [&](std::memory_order order) {
-        (void)window.compare_swap(target, Offset{8}, value, value, order);
+        (void)window.atomic<std::int64_t>(target, Offset{8}).compare_swap(value, value, order);
     };
 
     acquires("Window::acquire", [&] { window.acquire(); });
@@ -426,9 +429,9 @@ TEST_CASE("a copy is notified of every acquire, and of nothing else as one") {
          {std::memory_order_acquire, std::memory_order_acq_rel, std::memory_order_seq_cst}) {
         acquires("an atomic that acquires", [&] { fetch(order); });
         acquires("a compare_swap that acquires", [&] { swap(order); });
-        acquires("a read that acquires", [&] { (void)window.atomic_read<std::int64_t>(target, Offset{8}, order); });
+        acquires("a read that acquires", [&] { (void)window.atomic<std::int64_t>(target, Offset{8}).load(order); });
         acquires("a read of 16 bytes that acquires",
-                 [&] { (void)window.atomic_read<std::array<std::uint64_t, 2>>(target, Offset{16}, order); });
+                 [&] { (void)window.atomic<std::array<std::uint64_t, 2>>(target, Offset{16}).load(order); });
     }
     for (const std::memory_order order : {std::memory_order_relaxed, std::memory_order_release}) {
         leaves("an atomic that does not", [&] { fetch(order); });
@@ -438,7 +441,7 @@ TEST_CASE("a copy is notified of every acquire, and of nothing else as one") {
     leaves("Window::start_get", [&] { window.start_get(target, Offset{0}, value).wait(); });
     leaves("Window::put", [&] { window.put(target, Offset{16}, value); });
     leaves("Window::start_put", [&] { window.start_put(target, Offset{24}, value).wait(); });
-    leaves("Window::add", [&] { window.add(target, Offset{8}, value); });
+    leaves("Window::add", [&] { window.atomic<std::int64_t>(target, Offset{8}).add(value); });
     leaves("Window::prefetch", [&] { window.prefetch(target, Offset{0}, 64); });
     leaves("Window::release", [&] { window.release(); });
     leaves("Team::release", [&] { runtime.release(); });

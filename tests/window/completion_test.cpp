@@ -243,7 +243,7 @@ TEST_CASE("a release has nothing left to do for a window whose messages are comp
     for (int i = 0; i < 3; ++i) {
         window.put(to, Offset{0}, i);
         window.put_notify(to, Offset{8}, i, 0); // a message on the path rma, too
-        window.add(to, Offset{16}, std::int64_t{1});
+        window.atomic<std::int64_t>(to, Offset{16}).add(1);
         window.release();
         CHECK(!window.state().under_way());
         const Completion get = window.start_get_bytes(to, Offset{0}, window.local().subspan(32, 8));

@@ -102,7 +102,7 @@ TEST_CASE("hundreds of runtimes on duplicated communicators, which are not used 
             Runtime runtime{duplicate};
             Window window{runtime, 64};
             lapwing::Lock lock{runtime};
-            window.fetch_add(Rank{0}, Offset{0}, 1);
+            window.atomic<int>(Rank{0}, Offset{0}).fetch_add(1);
             runtime.barrier();
             if (i % 20 == 0) CHECK(window.get<int>(Rank{0}, Offset{0}) == runtime.size());
             if (i % 2 == 0) {

@@ -147,7 +147,7 @@ TEST_CASE("an add that no release follows arrives") {
     auto& own = *reinterpret_cast<std::uint64_t*>(window.local().data());
     runtime.barrier();
     for (std::uint64_t round = 1; round <= 3; ++round) {
-        window.add(next(runtime), Offset{0}, std::uint64_t{5});
+        window.atomic<std::uint64_t>(next(runtime), Offset{0}).add(5);
         CHECK(becomes(own, 5 * round));
         runtime.barrier(); // or the other rank's next one may come before this one has looked
     }

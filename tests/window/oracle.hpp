@@ -218,25 +218,26 @@ template <class T>
     }
 }
 
-/// Calls the window's function for `operation`, so that tests can loop over operations.
+/// Calls the function of AtomicReference for `operation`, so that tests can loop over operations.
 template <class T>
 T call_atomic(lapwing::detail::mpi::AtomicOperation operation, lapwing::Window& window, lapwing::Rank target,
               lapwing::Offset offset, T operand, std::memory_order order = std::memory_order_relaxed) {
     using Operation = lapwing::detail::mpi::AtomicOperation;
+    const lapwing::AtomicReference<T> value = window.atomic<T>(target, offset);
     if constexpr (std::is_integral_v<T>) {
         switch (operation) {
-        case Operation::bit_and: return window.fetch_and(target, offset, operand, order);
-        case Operation::bit_or: return window.fetch_or(target, offset, operand, order);
-        case Operation::bit_xor: return window.fetch_xor(target, offset, operand, order);
+        case Operation::bit_and: return value.fetch_and(operand, order);
+        case Operation::bit_or: return value.fetch_or(operand, order);
+        case Operation::bit_xor: return value.fetch_xor(operand, order);
         default: break;
         }
     }
     switch (operation) {
-    case Operation::add: return window.fetch_add(target, offset, operand, order);
-    case Operation::min: return window.fetch_min(target, offset, operand, order);
-    case Operation::max: return window.fetch_max(target, offset, operand, order);
-    case Operation::replace: return window.swap(target, offset, operand, order);
-    default: return window.atomic_read<T>(target, offset, order);
+    case Operation::add: return value.fetch_add(operand, order);
+    case Operation::min: return value.fetch_min(operand, order);
+    case Operation::max: return value.fetch_max(operand, order);
+    case Operation::replace: return value.exchange(operand, order);
+    default: return value.load(order);
     }
 }
 

@@ -507,9 +507,10 @@ private:
             const auto start = static_cast<T>(static_cast<std::int64_t>(bits / 2000 % 2000) - 1000);
             store_as(*range, start);
             if (real_ != nullptr) {
-                trace("swap", *range);
-                const T seen = window(range->place).swap(rank(range->place), Offset{range->offset}, start, order);
-                compare("swap", *range, std::as_bytes(std::span{&seen, 1}), std::as_bytes(std::span{&before, 1}));
+                trace("exchange", *range);
+                const T seen =
+                    window(range->place).atomic<T>(rank(range->place), Offset{range->offset}).exchange(start, order);
+                compare("exchange", *range, std::as_bytes(std::span{&seen, 1}), std::as_bytes(std::span{&before, 1}));
             }
             before = start;
         }
@@ -530,7 +531,7 @@ private:
         store_as(*range, static_cast<T>(load_as<T>(*range) + operand));
         if (real_ == nullptr) return;
         trace("add", *range);
-        window(range->place).add(rank(range->place), Offset{range->offset}, operand);
+        window(range->place).atomic<T>(rank(range->place), Offset{range->offset}).add(operand);
     }
 
     struct Wide {
@@ -552,13 +553,12 @@ private:
         if (kind != 3 && (kind != 0 || before == expected)) store_as(exact, operand);
         if (real_ == nullptr) return;
         trace("atomic of 16 bytes", exact);
-        Window& there = window(exact.place);
-        const Rank target = rank(exact.place);
-        const Offset offset{exact.offset};
+        const lapwing::AtomicReference<Wide> value =
+            window(exact.place).atomic<Wide>(rank(exact.place), Offset{exact.offset});
         Wide seen{};
-        if (kind < 2) seen = there.compare_swap(target, offset, expected, operand, order);
-        else if (kind == 2) seen = there.swap(target, offset, operand, order);
-        else seen = there.atomic_read<Wide>(target, offset, order);
+        if (kind < 2) seen = value.compare_swap(expected, operand, order);
+        else if (kind == 2) seen = value.exchange(operand, order);
+        else seen = value.load(order);
         compare("atomic of 16 bytes", exact, std::as_bytes(std::span{&seen, 1}), std::as_bytes(std::span{&before, 1}));
     }
 
@@ -579,22 +579,19 @@ private:
         const bool better = smallest ? operand.value < start.value : start.value < operand.value;
         store_as(exact, better || (operand.value == start.value && operand.index < start.index) ? operand : start);
         if (real_ == nullptr) return;
-        Window& there = window(exact.place);
-        const Rank target = rank(exact.place);
-        const Offset offset{exact.offset};
+        const lapwing::AtomicReference<Pair> value =
+            window(exact.place).atomic<Pair>(rank(exact.place), Offset{exact.offset});
         const auto found = [&](const char* what, const Pair& seen, const Pair& wanted) {
             compare(what, exact, std::as_bytes(std::span{&seen, 1}), std::as_bytes(std::span{&wanted, 1}));
         };
-        trace("swap of a pair", exact);
-        found("swap of a pair", there.swap(target, offset, start, order), before);
+        trace("exchange of a pair", exact);
+        found("exchange of a pair", value.exchange(start, order), before);
         trace("best of two pairs", exact);
         if (fetches)
-            found("best of two pairs",
-                  smallest ? there.fetch_min(target, offset, operand, order)
-                           : there.fetch_max(target, offset, operand, order),
+            found("best of two pairs", smallest ? value.fetch_min(operand, order) : value.fetch_max(operand, order),
                   start);
-        else if (smallest) there.min(target, offset, operand);
-        else there.max(target, offset, operand);
+        else if (smallest) value.min(operand);
+        else value.max(operand);
     }
 
     void own_atomic() {
@@ -626,8 +623,9 @@ private:
         if (before == expected) store_as(*range, desired);
         if (real_ == nullptr) return;
         trace("compare_swap", *range);
-        const T seen =
-            window(range->place).compare_swap(rank(range->place), Offset{range->offset}, expected, desired, order);
+        const T seen = window(range->place)
+                           .atomic<T>(rank(range->place), Offset{range->offset})
+                           .compare_swap(expected, desired, order);
         compare("compare_swap", *range, std::as_bytes(std::span{&seen, 1}), std::as_bytes(std::span{&before, 1}));
     }
 
@@ -713,8 +711,9 @@ private:
         }
         if (real_ == nullptr) return;
         trace("add to a counter", range);
-        if (operand % 2 == 0) (void)window(range.place).fetch_add(rank(range.place), Offset{range.offset}, operand);
-        else window(range.place).add(rank(range.place), Offset{range.offset}, operand);
+        if (operand % 2 == 0)
+            (void)window(range.place).atomic<std::uint64_t>(rank(range.place), Offset{range.offset}).fetch_add(operand);
+        else window(range.place).atomic<std::uint64_t>(rank(range.place), Offset{range.offset}).add(operand);
     }
 
     void add_under_lock() {

@@ -220,8 +220,8 @@ TEST_CASE("ranks and offsets may be plain integers in every call") {
     CHECK(window.path(target) == window.path(Rank{target}));
     window.start_put(target, 16, value).wait();
     window.start_get(target, 16, value).wait();
-    CHECK(window.fetch_add(target, 24, 1) == 0);
-    CHECK(window.compare_swap(target, 32, 0UL, 1) == 0UL); // the first operand says the type
+    CHECK(window.atomic<int>(target, 24).fetch_add(1) == 0);
+    CHECK(window.atomic<unsigned long>(target, 32).compare_swap(0UL, 1) == 0UL);
     CHECK(runtime.broadcast(runtime.rank().value + 7, 0) == 7);
     CHECK(runtime.path(0) == window.path(0));
     // MPI's own order of arguments takes both, too.
