@@ -2,6 +2,7 @@
 
 #include "src/messages/operation.hpp"
 #include "src/messages/remote_calls.hpp"
+#include "src/support/mutex.hpp"
 #include "src/team/team_state.hpp"
 
 #include <lapwing/rank.hpp>
@@ -10,7 +11,6 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <unordered_map>
 #include <utility>
@@ -33,7 +33,7 @@ public:
     void give_back(std::shared_ptr<Outgoing> message);
 
 private:
-    std::mutex mutex_;
+    support::Mutex mutex_{support::LockRank::leaf};
     std::deque<std::shared_ptr<Outgoing>> spare_; ///< that which came first is dropped first
     std::size_t bytes_ = 0;
 };

@@ -143,23 +143,20 @@ private:
     }
     [[nodiscard]] Bits bits_read(const char* call, bool looks) {
         Bits bits{};
-        if constexpr (wide)
-            bits = place_.wide({.call = call, .looks = looks}, {}, {}, order_);
-        else
-            place_.fetch(mpi::AtomicOperation::read, mpi::atomic_type_of<Bits>(), &bits, &bits, order_, looks);
+        if constexpr (wide) bits = place_.wide({.call = call, .looks = looks}, {}, {}, order_);
+        else place_.fetch(mpi::AtomicOperation::read, mpi::atomic_type_of<Bits>(), &bits, &bits, order_, looks);
         return bits;
     }
     [[nodiscard]] Bits bits_compare_swap(const Bits& expected, const Bits& desired, const char* call, bool looks) {
         Bits found{};
         if constexpr (wide)
             found = place_.wide({.operation = mpi::AtomicOperation::replace,
-                                         .is_compare_swap = true,
-                                         .compared = compared,
-                                         .call = call,
-                                         .looks = looks},
-                                        desired, expected, order_);
-        else
-            place_.compare_swap(mpi::atomic_type_of<Bits>(), &expected, &desired, &found, order_, looks);
+                                 .is_compare_swap = true,
+                                 .compared = compared,
+                                 .call = call,
+                                 .looks = looks},
+                                desired, expected, order_);
+        else place_.compare_swap(mpi::atomic_type_of<Bits>(), &expected, &desired, &found, order_, looks);
         return found;
     }
 
