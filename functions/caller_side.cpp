@@ -20,6 +20,8 @@ namespace {
 /// Fences under way at a time, and posts for programs.
 constexpr std::size_t most_fences = 64;
 constexpr std::size_t most_kept = 1024;
+/// Messages that functions have sent, which cannot wait, and for which there was no room.
+constexpr std::size_t most_kept_bytes = std::size_t{64} << 20;
 
 /// A token: a slot, its generation, and in the highest bit whether the call is for the program.
 constexpr std::uint64_t program_bit = std::uint64_t{1} << 63;
@@ -65,6 +67,14 @@ void CallerSide::require_room(const Destination& to, const char* type, std::size
             "an array, instead of them{}",
             team_.who(), to.call, support::type_text(type), to.target.value, bytes, limit,
             for_program ? "a packet" : "a message", for_program ? ", or raise LAPWING_SERVICE_PACKET" : "")};
+}
+
+void CallerSide::require_room_to_keep(const Destination& to, std::size_t bytes) const {
+    if (outbox_.kept_bytes() + bytes <= most_kept_bytes) return;
+    throw RangeError{
+        fmt::format("{}: {}: {} bytes of calls that functions have made here wait to be sent, of at most {}; have a "
+                    "function make fewer calls, or let the program make them (Where::program)",
+                    team_.who(), to.call, outbox_.kept_bytes(), most_kept_bytes)};
 }
 
 // ---- names ----------------------------------------------------------------------------------------------------------
@@ -113,16 +123,17 @@ void CallerSide::note_posted(Rank target) {
 void CallerSide::post(const Destination& to, std::span<const std::byte> message, std::uint64_t calls,
                       messages::Operation* operation) {
     complete_relayed(to.call); // calls of one rank at another run in their order
-    begun_.fetch_add(calls, std::memory_order_acq_rel);
     messages::Engine& engine = team_.engine();
     const bool here = to.target == team_.rank();
     const bool in_function = team::running_function.where == team::RunningFunction::Where::progress;
+    if (in_function) require_room_to_keep(to, message.size());
+    begun_.fetch_add(calls, std::memory_order_acq_rel);
     std::shared_ptr<Outgoing> copy;
     if (in_function || (!here && operation == nullptr && message.size() > engine.inline_limit()))
         copy = std::make_shared<Outgoing>(std::vector<std::byte>(message.begin(), message.end()));
     if (in_function) {
         note_posted(to.target);
-        return outbox_.keep(to.target, [this, target = to.target, here, copy] {
+        return outbox_.keep(to.target, message.size(), [this, target = to.target, here, copy] {
             if (!here) return outbox_.try_call(target, post_handler, copy);
             owner_.run_posts(target, copy->message);
             return true;
@@ -282,6 +293,7 @@ void CallerSide::note_failure(const char* text) noexcept {
 }
 
 void CallerSide::ask_later(const Destination& to, AskHead head, std::span<const std::byte> arguments) {
+    require_room_to_keep(to, sizeof head + arguments.size());
     begun_.fetch_add(head.count, std::memory_order_acq_rel);
     kept_.push_back(std::make_unique<Asked>(*this, to, 0));
     Asked* const asked = kept_.back().get();
@@ -289,7 +301,9 @@ void CallerSide::ask_later(const Destination& to, AskHead head, std::span<const 
     head.token = asked->token_;
     note_posted(to.target);
     if (to.target == team_.rank()) return owner_.keep_all(to.target, head, arguments);
-    outbox_.keep(to.target, [this, asked, target = to.target, message = message_of(head, arguments)] {
+    std::vector<std::byte> message = message_of(head, arguments);
+    const std::size_t bytes = message.size();
+    outbox_.keep(to.target, bytes, [this, asked, target = to.target, message = std::move(message)] {
         return team_.engine().locked().try_ask(asked->operation_, target, ask_handler, message, asked->answer_bytes());
     });
 }

@@ -88,6 +88,8 @@ public:
 
     /// Throws RangeError unless the message fits into one, or, for the program, into a packet.
     void require_room(const Destination& to, const char* type, std::size_t bytes, bool for_program) const;
+    /// Throws RangeError where functions have sent too much that is not sent yet.
+    void require_room_to_keep(const Destination& to, std::size_t bytes) const;
     /// Throws RangeError for what is no rank.
     void require_rank(const Destination& to) const;
 

@@ -60,13 +60,15 @@ void Outbox::send_on() {
     targets.reserve(queues_.size());
     for (const auto& [target, queue] : queues_) targets.push_back(target);
     for (const int target : targets) {
-        std::deque<Send>& queue = queues_[target];
+        std::deque<Kept>& queue = queues_[target];
         for (std::size_t left = queue.size(); left > 0; --left) {
-            const Send send = std::move(queue.front());
+            Kept kept = std::move(queue.front());
             queue.pop_front();
-            if (send()) continue;
-            queues_[target].push_front(send);
-            break;
+            if (!kept.send()) {
+                queues_[target].push_front(std::move(kept));
+                break;
+            }
+            kept_bytes_ -= kept.bytes;
         }
         if (queues_[target].empty()) queues_.erase(target);
     }

@@ -55,10 +55,15 @@ public:
     /// Sends at once if it can.
     void send(Rank target, Send send) {
         if (!holds(target) && send()) return;
-        queues_[target.value].push_back(std::move(send));
+        queues_[target.value].push_back({std::move(send)});
     }
-    /// The same, later.
-    void keep(Rank target, Send send) { queues_[target.value].push_back(std::move(send)); }
+    /// The same, later, of so many bytes that a function sends.
+    void keep(Rank target, std::size_t bytes, Send send) {
+        queues_[target.value].push_back({std::move(send), bytes});
+        kept_bytes_ += bytes;
+    }
+    /// Of the messages of keep() that have not been sent.
+    [[nodiscard]] std::size_t kept_bytes() const noexcept { return kept_bytes_; }
     /// False: there is no room. Else it stays until it has left.
     [[nodiscard]] bool try_call(Rank target, messages::HandlerNumber number, const std::shared_ptr<Outgoing>& outgoing);
     /// Keeps a message until it has left.
@@ -69,9 +74,15 @@ public:
     void send_on();
 
 private:
+    struct Kept {
+        Send send;
+        std::size_t bytes = 0;
+    };
+
     team::TeamState& team_;
     std::vector<std::shared_ptr<Outgoing>> leaving_;   ///< as many as the engine has bulk transfers, at most
-    std::unordered_map<int, std::deque<Send>> queues_; ///< of the ranks that have some
+    std::unordered_map<int, std::deque<Kept>> queues_; ///< of the ranks that have some
+    std::size_t kept_bytes_ = 0;
 };
 
 } // namespace lapwing::detail::functions

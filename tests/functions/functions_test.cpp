@@ -354,6 +354,23 @@ TEST_CASE("functions post further ones") {
     runtime.barrier();
 }
 
+TEST_CASE("a function that posts more than can wait here fails, and the others go on") {
+    Runtime runtime;
+    const Here scope{runtime};
+    const auto floods = [] {
+        const std::vector<std::byte> bytes(std::size_t{1} << 19);
+        for (int k = 0; k < 200; ++k) here->post(here->rank(), [](std::span<const std::byte>) { ++counter; }, bytes);
+    };
+    runtime.barrier();
+    mentions(text_of([&] { runtime.call(next_of(runtime), floods).get(); }),
+             {"bytes of calls that functions have made here wait to be sent, of at most 67108864", "fewer calls"});
+    runtime.quiesce();
+    CHECK(counter > 100);
+    CHECK(counter < 200);
+    CHECK(runtime.call(next_of(runtime), lapwing::fn<&add>, 1, 2).get() == 3);
+    runtime.barrier();
+}
+
 TEST_CASE("functions for the program run in its waits, and may wait") {
     Runtime runtime;
     lapwing::Window window{runtime, 64};
