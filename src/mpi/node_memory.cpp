@@ -26,18 +26,6 @@ using support::check_mpi;
 
 std::string system_problem(const char* what) { return fmt::format("{} failed ({})", what, std::strerror(errno)); }
 
-/// A file of this size without a name; -1 if it cannot be had.
-int unnamed_file(std::uint64_t bytes) {
-    const int file = memfd_create("lapwing", MFD_CLOEXEC);
-    if (file >= 0 && ftruncate(file, static_cast<off_t>(bytes)) != 0) {
-        const int error = errno;
-        close(file);
-        errno = error;
-        return -1;
-    }
-    return file;
-}
-
 /// Whether one mapping that the kernel keeps, of memory that processes share, holds all of it.
 bool in_one_shared_mapping(std::uintptr_t begin, std::uint64_t bytes) {
     std::ifstream maps{"/proc/self/maps"};
@@ -62,6 +50,14 @@ FileIdentity identity_of(int file) {
     if (file < 0 || fstat(file, &facts) != 0) return {};
     return {facts.st_dev, facts.st_ino};
 }
+
+/// What each rank says of its part, and the first one of the file.
+struct NodePart {
+    std::uint64_t bytes = 0;
+    pid_t process = 0;
+    int file = -1;
+    FileIdentity identity;
+};
 
 } // namespace
 
@@ -114,27 +110,28 @@ std::string NodeMemory::map_own(MPI_Comm node, std::uint64_t bytes) {
     int rank = 0;
     check_mpi(MPI_Comm_size(node, &ranks), "MPI_Comm_size");
     check_mpi(MPI_Comm_rank(node, &rank), "MPI_Comm_rank");
-    std::vector<std::uint64_t> sizes(static_cast<std::size_t>(ranks));
-    check_mpi(MPI_Allgather(&bytes, 1, MPI_UINT64_T, sizes.data(), 1, MPI_UINT64_T, node), "MPI_Allgather");
-    mapped_bytes_ = 0;
-    for (const std::uint64_t size : sizes) mapped_bytes_ += size;
-    mapped_bytes_ = std::max<std::uint64_t>(mapped_bytes_, 1);
 
     // The node's first rank makes the file, and keeps it open until the others have opened it, too, by its number.
     std::string problem;
-    int file = -1;
-    if (rank == 0 && (file = unnamed_file(mapped_bytes_)) < 0)
+    NodePart own{bytes, getpid(), -1, {}};
+    if (rank == 0 && (own.file = memfd_create("lapwing", MFD_CLOEXEC)) < 0) problem = system_problem("memfd_create");
+    own.identity = identity_of(own.file);
+    std::vector<NodePart> parts(static_cast<std::size_t>(ranks));
+    check_mpi(MPI_Allgather(&own, sizeof own, MPI_BYTE, parts.data(), sizeof own, MPI_BYTE, node), "MPI_Allgather");
+    mapped_bytes_ = 0;
+    for (const NodePart& part : parts) mapped_bytes_ += part.bytes;
+    mapped_bytes_ = std::max<std::uint64_t>(mapped_bytes_, 1);
+
+    int file = own.file;
+    const NodePart& first_part = parts.front();
+    if (rank == 0 && file >= 0 && ftruncate(file, static_cast<off_t>(mapped_bytes_)) != 0)
         problem = system_problem(fmt::format("a file of {} bytes by memfd_create", mapped_bytes_).c_str());
-    const FileIdentity own = identity_of(file);
-    std::array<std::uint64_t, 4> place{static_cast<std::uint64_t>(getpid()), static_cast<std::uint64_t>(file),
-                                       own.device, own.number};
-    check_mpi(MPI_Bcast(place.data(), 4, MPI_UINT64_T, 0, node), "MPI_Bcast");
-    if (rank != 0 && static_cast<int>(place[1]) >= 0) {
-        const std::string path = fmt::format("/proc/{}/fd/{}", place[0], static_cast<int>(place[1]));
+    if (rank != 0 && first_part.file >= 0) {
+        const std::string path = fmt::format("/proc/{}/fd/{}", first_part.process, first_part.file);
         file = open(path.c_str(), O_RDWR | O_CLOEXEC);
         if (file < 0) {
             problem = system_problem(("open of " + path).c_str());
-        } else if (identity_of(file) != FileIdentity{place[2], place[3]}) { // nobody may write to another one
+        } else if (identity_of(file) != first_part.identity) { // nobody may write to another one
             problem = fmt::format("{} is another file: the ranks see different processes", path);
             ::close(file);
             file = -1;
@@ -152,9 +149,9 @@ std::string NodeMemory::map_own(MPI_Comm node, std::uint64_t bytes) {
         return fmt::format("on rank {} of its node {}", first.rank, first.text);
     }
     std::byte* start = mapping_;
-    for (const std::uint64_t size : sizes) {
+    for (const NodePart& part : parts) {
         bases_.push_back(start);
-        start += size;
+        start += part.bytes;
     }
     return {};
 }
