@@ -38,6 +38,7 @@ void Asked::progress() {
     team::TeamState& team = caller_->team();
     team::refuse_in_function(team, "Future::ready");
     team.require_open("Future::ready");
+    const team::Waiting waiting{team.epoch().functions()}; // a loop of them is a wait
     team.progress();
     team.epoch().functions().serve_program();
     if (!done()) team.check_reachable(call_, target_);

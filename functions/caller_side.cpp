@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t most_fences = 64;
 constexpr std::size_t most_kept = 1024;
 /// Messages that functions have sent, which cannot wait, and for which there was no room.
-constexpr std::size_t most_kept_bytes = std::size_t{64} << 20;
+constexpr std::size_t most_outbox_bytes = std::size_t{64} << 20;
 
 /// A token: a slot, its generation, and in the highest bit whether the call is for the program.
 constexpr std::uint64_t program_bit = std::uint64_t{1} << 63;
@@ -69,12 +69,12 @@ void CallerSide::require_room(const Destination& to, const char* type, std::size
             for_program ? "a packet" : "a message", for_program ? ", or raise LAPWING_SERVICE_PACKET" : "")};
 }
 
-void CallerSide::require_room_to_keep(const Destination& to, std::size_t bytes) const {
-    if (outbox_.kept_bytes() + bytes <= most_kept_bytes) return;
+void CallerSide::require_room_to_keep(const char* call, std::size_t kept, std::size_t bytes) const {
+    if (kept + bytes <= most_outbox_bytes) return;
     throw RangeError{
-        fmt::format("{}: {}: {} bytes of calls that functions have made here wait to be sent, of at most {}; have a "
-                    "function make fewer calls, or let the program make them (Where::program)",
-                    team_.who(), to.call, outbox_.kept_bytes(), most_kept_bytes)};
+        fmt::format("{}: {}: {} bytes of calls that functions have made here wait to be sent, of at most {}; have the "
+                    "function make fewer calls, or call it with Where::program, where it may wait",
+                    team_.who(), call, kept, most_outbox_bytes)};
 }
 
 // ---- names ----------------------------------------------------------------------------------------------------------
@@ -126,7 +126,7 @@ void CallerSide::post(const Destination& to, std::span<const std::byte> message,
     messages::Engine& engine = team_.engine();
     const bool here = to.target == team_.rank();
     const bool in_function = team::running_function.where == team::RunningFunction::Where::progress;
-    if (in_function) require_room_to_keep(to, message.size());
+    if (in_function) require_room_to_keep(to.call, outbox_.kept_bytes(), message.size());
     begun_.fetch_add(calls, std::memory_order_acq_rel);
     std::shared_ptr<Outgoing> copy;
     if (in_function || (!here && operation == nullptr && message.size() > engine.inline_limit()))
@@ -180,6 +180,8 @@ std::shared_ptr<Transit> CallerSide::relay(const char* call, CallList& calls, st
             },
             call);
         guard.lock();
+    } else {
+        require_room_to_keep(call, relay_.own_bytes(), 0);
     }
     begun_.fetch_add(calls.count(), std::memory_order_acq_rel);
     return relay_.begin(calls, result_bytes);
@@ -293,14 +295,15 @@ void CallerSide::note_failure(const char* text) noexcept {
 }
 
 void CallerSide::ask_later(const Destination& to, AskHead head, std::span<const std::byte> arguments) {
-    require_room_to_keep(to, sizeof head + arguments.size());
+    const bool here = to.target == team_.rank();
+    require_room_to_keep(to.call, here ? owner_.waiting_bytes() : outbox_.kept_bytes(), sizeof head + arguments.size());
     begun_.fetch_add(head.count, std::memory_order_acq_rel);
     kept_.push_back(std::make_unique<Asked>(*this, to, 0));
     Asked* const asked = kept_.back().get();
     name(*asked);
     head.token = asked->token_;
     note_posted(to.target);
-    if (to.target == team_.rank()) return owner_.keep_all(to.target, head, arguments);
+    if (here) return owner_.keep_all(to.target, head, arguments);
     std::vector<std::byte> message = message_of(head, arguments);
     const std::size_t bytes = message.size();
     outbox_.keep(to.target, bytes, [this, asked, target = to.target, message = std::move(message)] {

@@ -6,6 +6,7 @@
 #include "functions/owner_side.hpp"
 #include "functions/relay.hpp"
 #include "functions/slots.hpp"
+#include "functions/spare_messages.hpp"
 #include "src/team/team_state.hpp"
 
 #include <lapwing/detail/functions/batches.hpp>
@@ -88,8 +89,9 @@ public:
 
     /// Throws RangeError unless the message fits into one, or, for the program, into a packet.
     void require_room(const Destination& to, const char* type, std::size_t bytes, bool for_program) const;
-    /// Throws RangeError where functions have sent too much that is not sent yet.
-    void require_room_to_keep(const Destination& to, std::size_t bytes) const;
+    /// In a function that must not wait: throws RangeError where `kept` bytes, and so many more, are too much to wait
+    /// here.
+    void require_room_to_keep(const char* call, std::size_t kept, std::size_t bytes) const;
     /// Throws RangeError for what is no rank.
     void require_rank(const Destination& to) const;
 

@@ -136,7 +136,6 @@ void Functions::run_for_program() {
         if (!call) break;
         ByteWriter results;
         const Outcome outcome = owner_.run(*call, results);
-        function_waits_.store(false, std::memory_order_relaxed);
         owner_.count_finished(call->head.count);
         const std::lock_guard guard{engine.mutex()};
         send_outcome(call->origin, call->head.token, outcome, results);

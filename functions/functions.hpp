@@ -53,7 +53,7 @@ private:
     Outbox outbox_{team_};
     ByteWriter results_; ///< of the function that runs for an answer
     std::map<std::pair<int, std::uint64_t>, std::vector<std::byte>> deposited_; ///< by origin and token
-    OwnerSide owner_{team_, wait_for_program_, function_waits_};
+    OwnerSide owner_{team_, wait_for_program_, waiting_functions_};
     Relay relay_{team_, owner_, outbox_, under_way_};
     CallerSide caller_{team_, owner_, outbox_, relay_, under_way_, gathering_};
     std::atomic<bool> running_for_program_{false};

@@ -2,7 +2,6 @@
 
 #include "src/messages/operation.hpp"
 #include "src/messages/remote_calls.hpp"
-#include "src/support/mutex.hpp"
 #include "src/team/team_state.hpp"
 
 #include <lapwing/rank.hpp>
@@ -23,19 +22,6 @@ struct Outgoing {
     explicit Outgoing(std::vector<std::byte> bytes) noexcept : message{std::move(bytes)} {}
     std::vector<std::byte> message;
     messages::Operation operation; ///< done: it has left
-};
-
-/// Memory of messages that have left, for the next ones: 512 KiB of it at most. For any thread.
-class SpareMessages {
-public:
-    /// One of exactly so many bytes, which hold anything.
-    [[nodiscard]] std::shared_ptr<Outgoing> take(std::size_t bytes);
-    void give_back(std::shared_ptr<Outgoing> message);
-
-private:
-    support::Mutex mutex_{support::LockRank::leaf};
-    std::deque<std::shared_ptr<Outgoing>> spare_; ///< that which came first is dropped first
-    std::size_t bytes_ = 0;
 };
 
 /// Messages that a function or a handler sends, and that found no room: it cannot wait. Those to one rank stay in

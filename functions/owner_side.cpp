@@ -138,7 +138,7 @@ FailedPosts OwnerSide::take_failed(Rank origin) {
 
 bool OwnerSide::keep(Rank origin, const AskHead& head, std::span<const std::byte> arguments) {
     const bool full = waiting_.size() >= most_waiting || waiting_bytes_ + arguments.size() > most_waiting_bytes;
-    if (full && !function_waits_.load(std::memory_order_relaxed)) return false;
+    if (full && waiting_functions_.load(std::memory_order_relaxed) == 0) return false;
     keep_all(origin, head, arguments);
     return true;
 }

@@ -34,9 +34,9 @@ struct Outcome {
 /// says otherwise: so functions of progress never run at the same time.
 class OwnerSide {
 public:
-    /// `any_waiting` is kept up to date. `function_waits`: see RemoteFunctions.
-    OwnerSide(team::TeamState& team, std::atomic<bool>& any_waiting, const std::atomic<bool>& function_waits) noexcept
-        : team_{team}, any_waiting_{any_waiting}, function_waits_{function_waits} {}
+    /// `any_waiting` is kept up to date. `waiting_functions`: see RemoteFunctions.
+    OwnerSide(team::TeamState& team, std::atomic<bool>& any_waiting, const std::atomic<int>& waiting_functions) noexcept
+        : team_{team}, any_waiting_{any_waiting}, waiting_functions_{waiting_functions} {}
 
     /// Runs the runs of a message; failures are kept for the fence of `origin`.
     void run_posts(Rank origin, std::span<const std::byte> message);
@@ -61,6 +61,10 @@ public:
     /// The same, however many do.
     void keep_all(Rank origin, const AskHead& head, std::span<const std::byte> arguments);
     [[nodiscard]] std::optional<Waiting> next();
+    /// Of the calls that wait: their arguments, with what holds each.
+    [[nodiscard]] std::size_t waiting_bytes() const noexcept {
+        return waiting_bytes_ + waiting_.size() * sizeof(Waiting);
+    }
     /// Without the mutex, in a thread of the program.
     [[nodiscard]] Outcome run(const Waiting& call, ByteWriter& results);
 
@@ -81,7 +85,7 @@ private:
 
     team::TeamState& team_;
     std::atomic<bool>& any_waiting_;
-    const std::atomic<bool>& function_waits_;
+    const std::atomic<int>& waiting_functions_;
     std::unordered_map<int, Outcome> failed_posts_; ///< of the ranks that have some
     std::deque<Waiting> waiting_;
     std::size_t waiting_bytes_ = 0;

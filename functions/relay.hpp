@@ -55,7 +55,9 @@ public:
 
     /// This rank's own calls. In a function, which holds everything up, they leave in the next round of progress.
     [[nodiscard]] std::shared_ptr<Transit> begin(CallList& calls, std::uint32_t result_bytes);
-    /// So many of this rank's own calls are under way that no more should be.
+    /// Of this rank's own calls that are under way.
+    [[nodiscard]] std::size_t own_bytes() const noexcept { return own_bytes_; }
+    /// So many of them are under way that no more should be.
     [[nodiscard]] bool full() const noexcept { return own_bytes_ >= most_own_bytes || own_.size() >= most_own; }
     /// The number of this rank's last message, that of the last one without results, and whether one up to a number has
     /// not ended.

@@ -2,6 +2,7 @@
 #include "window/window_state.hpp"
 
 #include "src/mpi/agreement.hpp"
+#include "src/support/control_group.hpp"
 #include "src/support/device_memory.hpp"
 #include "src/support/log.hpp"
 #include "src/support/mpi_error.hpp"
@@ -72,6 +73,11 @@ struct Demand {
     MemoryLimit limit;
 
     Demand(std::uint64_t bytes, double of_node, const MemoryLimit& of_machine) : limit{of_machine} {
+        // The ranks of a node may be in groups of their own.
+        static const std::uint64_t of_group = support::memory_of_control_group();
+        if (bytes > of_group)
+            limit = {of_group, "the memory of the control group that the process is in (a container's, or a batch "
+                               "job's); ask for less, or raise it"};
         const bool fits = of_node <= static_cast<double>(limit.bytes);
         if (fits) problem = cannot_map(static_cast<std::uint64_t>(of_node));
         if (!problem.empty()) excess = Excess::not_mappable;

@@ -4,7 +4,6 @@
 #include "src/mpi/creation_lock.hpp"
 #include "src/mpi/window_info.hpp"
 #include "src/mpi/window_targets.hpp"
-#include "src/support/control_group.hpp"
 #include "src/support/mpi_error.hpp"
 #include "src/team/team_registry.hpp"
 #include "src/team/team_state.hpp"
@@ -64,10 +63,6 @@ MemoryLimit memory_limit(const mpi::Topology& topology) noexcept {
     MemoryLimit limit{static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
                           static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)),
                       "the memory of the machine; ask for less, or spread the data over more machines"};
-    static const std::uint64_t of_group = support::memory_of_control_group();
-    if (of_group < limit.bytes)
-        limit = {of_group, "the memory of the control group that the process is in (a container's, or a batch job's); "
-                           "ask for less, or raise it"};
     // Both MPIs put shared memory in files there, and MPICH does not reserve the space: a write beyond it would be a
     // SIGBUS.
     struct statvfs file_system{};
@@ -78,7 +73,8 @@ MemoryLimit memory_limit(const mpi::Topology& topology) noexcept {
             limit = {available,
                      "the memory that is free in /dev/shm; ask for less, or make it larger (in a container: "
                      "--shm-size; else "
-                     "mount -o remount,size=… /dev/shm), or leave LAPWING_NODE_MEMORY at own, where the system has it"};
+                     "mount -o remount,size=… /dev/shm), or leave LAPWING_NODE_MEMORY at own, or set LAPWING_NODE=each "
+                     "(with LAPWING_PATH=rma: service)"};
     }
     return limit;
 }
@@ -139,7 +135,9 @@ WindowMemory::WindowMemory(team::TeamState& team, const std::string& who, std::u
         check_mpi(mpi::WindowTargets::enter(remote_, team.size(), team.rank()), "MPI_Win_lock", who);
         open_epoch(remote_, who);
     }
-    if (!mapped_) std::memset(own_, 0, std::min(zeroed_bytes, total_bytes_)); // a mapping is zero already
+    // Private mappings are zero already. So is shared memory of Lapwing's own, but whoever writes to a page first has
+    // it near, where memory is not alike for all processors.
+    if (!mapped_) std::memset(own_, 0, std::min(zeroed_bytes, total_bytes_));
 }
 
 // After every step that can fail on a single rank, all ask whether it has: otherwise they would wait in the next step.
@@ -208,6 +206,8 @@ void WindowMemory::agree(const std::string& who, const std::string& problem, std
     const mpi::Problem first = mpi::first_problem(team_.communicator(), problem);
     if (first.text.empty()) return;
     if (mapped_) munmap(own_, total_bytes_);
+    // What is not MPI's, nor below a window of MPI's.
+    if (shared_window() == MPI_WIN_NULL && remote_ == MPI_WIN_NULL) shared_.close();
     throw_no_memory(who, bytes, first);
 }
 

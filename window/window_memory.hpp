@@ -91,7 +91,7 @@ struct MemoryLimit {
     const char* what = "";
 };
 
-/// Memory that MPI shares among the ranks of a node is taken from /dev/shm; Lapwing's own only counts as memory.
+/// Memory that MPI shares among the ranks of a node is taken from /dev/shm.
 [[nodiscard]] MemoryLimit memory_limit(const mpi::Topology& topology) noexcept;
 
 /// Why so many bytes cannot be mapped here (a limit of this rank alone); empty if they can. Asked before the MPI call,

@@ -45,13 +45,21 @@ struct FileIdentity {
     std::uint64_t number = 0;
     friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
 };
+FileIdentity identity_of(const struct stat& facts) { return {facts.st_dev, facts.st_ino}; }
 FileIdentity identity_of(int file) {
     struct stat facts{};
-    if (file < 0 || fstat(file, &facts) != 0) return {};
-    return {facts.st_dev, facts.st_ino};
+    return file >= 0 && fstat(file, &facts) == 0 ? identity_of(facts) : FileIdentity{};
 }
 
-/// What each rank says of its part, and the first one of the file.
+/// A file without a name, of which nothing is executed; -1 if it cannot be had. Kernels before 6.3 do not know that
+/// flag, and later ones may ask for it.
+int unnamed_file() {
+    constexpr unsigned no_exec_seal = 8; // MFD_NOEXEC_SEAL
+    const int file = memfd_create("lapwing", MFD_CLOEXEC | no_exec_seal);
+    return file < 0 && errno == EINVAL ? memfd_create("lapwing", MFD_CLOEXEC) : file;
+}
+
+/// What each rank tells the others: the size of its part; the first one also where its file is.
 struct NodePart {
     std::uint64_t bytes = 0;
     pid_t process = 0;
@@ -113,8 +121,8 @@ std::string NodeMemory::map_own(MPI_Comm node, std::uint64_t bytes) {
 
     // The node's first rank makes the file, and keeps it open until the others have opened it, too, by its number.
     std::string problem;
-    NodePart own{bytes, getpid(), -1, {}};
-    if (rank == 0 && (own.file = memfd_create("lapwing", MFD_CLOEXEC)) < 0) problem = system_problem("memfd_create");
+    NodePart own{.bytes = bytes, .process = getpid(), .file = rank == 0 ? unnamed_file() : -1, .identity = {}};
+    if (rank == 0 && own.file < 0) problem = system_problem("memfd_create");
     own.identity = identity_of(own.file);
     std::vector<NodePart> parts(static_cast<std::size_t>(ranks));
     check_mpi(MPI_Allgather(&own, sizeof own, MPI_BYTE, parts.data(), sizeof own, MPI_BYTE, node), "MPI_Allgather");
@@ -128,14 +136,13 @@ std::string NodeMemory::map_own(MPI_Comm node, std::uint64_t bytes) {
         problem = system_problem(fmt::format("a file of {} bytes by memfd_create", mapped_bytes_).c_str());
     if (rank != 0 && first_part.file >= 0) {
         const std::string path = fmt::format("/proc/{}/fd/{}", first_part.process, first_part.file);
-        file = open(path.c_str(), O_RDWR | O_CLOEXEC);
-        if (file < 0) {
-            problem = system_problem(("open of " + path).c_str());
-        } else if (identity_of(file) != first_part.identity) { // nobody may write to another one
+        // Where the ranks see different processes it is something else, which is not to be opened.
+        struct stat facts{};
+        if (stat(path.c_str(), &facts) != 0) problem = system_problem(("stat of " + path).c_str());
+        else if (identity_of(facts) != first_part.identity)
             problem = fmt::format("{} is another file: the ranks see different processes", path);
-            ::close(file);
-            file = -1;
-        }
+        else if ((file = open(path.c_str(), O_RDWR | O_CLOEXEC)) < 0)
+            problem = system_problem(("open of " + path).c_str());
     }
     if (file >= 0) {
         void* const mapping = mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
@@ -146,7 +153,7 @@ std::string NodeMemory::map_own(MPI_Comm node, std::uint64_t bytes) {
     if (file >= 0) ::close(file);
     if (!first.text.empty()) {
         unmap();
-        return fmt::format("on rank {} of its node {}", first.rank, first.text);
+        return fmt::format("rank {} of its node: {}", first.rank, first.text);
     }
     std::byte* start = mapping_;
     for (const NodePart& part : parts) {

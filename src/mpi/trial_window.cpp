@@ -78,10 +78,13 @@ bool TrialWindow::make(MPI_Info info) {
 
 bool TrialWindow::share_memory() {
     const NodeSource source = request_.topology->node_source();
-    WindowTrial::call_under_way() = source == NodeSource::mpi ? "MPI_Win_allocate_shared" : "MPI_Bcast";
+    WindowTrial::call_under_way() = source == NodeSource::mpi ? "MPI_Win_allocate_shared" : "MPI_Allgather";
     const std::string problem = shared_.make(request_.node_communicator, source, WindowTrial::memory_bytes + alignment);
     has_shared_ = agrees(problem);
-    if (!has_shared_) return false;
+    if (!has_shared_) {
+        if (source == NodeSource::own) shared_.close();
+        return false;
+    }
     std::byte* const start = shared_.bases()[static_cast<std::size_t>(request_.topology->node_rank())];
     memory_ = start + (alignment - reinterpret_cast<std::uintptr_t>(start) % alignment) % alignment;
     return true;

@@ -224,7 +224,12 @@ Network network_of(const PathFacts& facts) {
 
 /// What is unusual about the nodes.
 std::string of_nodes(const PathFacts& facts) {
-    if (!facts.shares_memory) return "the ranks of a machine cannot share memory, so every rank is a node of its own; ";
+    if (!facts.shares_memory)
+        return fmt::format("the ranks of a machine cannot share memory ({}), so every rank is a node of its own; ",
+                           facts.memory_problem);
+    if (!facts.memory_problem.empty())
+        return fmt::format("MPI allocates the memory of a node, since Lapwing's own cannot be had ({}); ",
+                           facts.memory_problem);
     if (facts.split == mpi::MachineSplit::joined)
         return "MPI puts ranks of one machine on several nodes, and Lapwing shares their memory by itself; ";
     if (facts.split == mpi::MachineSplit::apart)
@@ -232,18 +237,22 @@ std::string of_nodes(const PathFacts& facts) {
     return {};
 }
 
-/// Collective. Finds where the ranks of each node have their shared memory from, from the same source on all nodes but
-/// those that only Lapwing's own memory has joined; false where they cannot share any.
-bool find_node_memory(MPI_Comm communicator, mpi::Topology& topology, mpi::NodeSource asked) {
+/// Collective. Finds where the ranks of each node have their shared memory from: from the same source on all nodes but
+/// those that only Lapwing's own memory has joined.
+void find_node_memory(MPI_Comm communicator, mpi::Topology& topology, PathFacts& facts) {
     const bool joined = topology.node_source() == mpi::NodeSource::own; // tried, to find it
-    for (const mpi::NodeSource source : {mpi::NodeSource::own, mpi::NodeSource::mpi}) {
-        if (source == mpi::NodeSource::own && asked != source) continue;
-        const bool works = joined || mpi::problem_of_sharing(topology.node_communicator(), source).empty();
-        if (!mpi::all_agree(communicator, works)) continue;
+    const auto works = [&](mpi::NodeSource source) {
+        const mpi::Problem first = mpi::first_problem(
+            communicator, joined ? std::string{} : mpi::problem_of_sharing(topology.node_communicator(), source));
+        if (!first.text.empty()) {
+            facts.memory_problem = fmt::format("rank {}: {}", first.rank, first.text);
+            return false;
+        }
         if (!joined) topology.take_memory_from(source);
         return true;
-    }
-    return false;
+    };
+    if (facts.asked.node_memory == mpi::NodeSource::own && works(mpi::NodeSource::own)) return;
+    facts.shares_memory = works(mpi::NodeSource::mpi);
 }
 
 /// Collective. A program does not see by itself why it is slow.
@@ -313,7 +322,7 @@ ChosenPaths choose_paths(MPI_Comm communicator, const Settings& settings, const 
     facts.split = topology->machine_split();
     if (facts.split != mpi::MachineSplit::none) say_split(communicator, *topology, who);
     if (topology->largest_node() > 1) {
-        facts.shares_memory = find_node_memory(communicator, *topology, facts.asked.node_memory);
+        find_node_memory(communicator, *topology, facts);
         if (!facts.shares_memory) topology = std::make_shared<mpi::Topology>(communicator, mpi::NodeMode::each);
     }
     facts.nodes = topology->nodes();

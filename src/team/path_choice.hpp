@@ -39,7 +39,8 @@ struct PathFacts {
     PathRequest asked = {};
     int thread_level = MPI_THREAD_SINGLE; ///< the lowest of all ranks
     int nodes = 1;
-    bool shares_memory = true; ///< the ranks of a node can share some
+    bool shares_memory = true;       ///< the ranks of a node can share some
+    std::string memory_problem = {}; ///< of the source that was tried last and does not work
     mpi::MachineSplit split = mpi::MachineSplit::none;
     std::optional<mpi::ProbeResult> probe = {}; ///< of windows between the nodes, where needs_probe()
 };

@@ -28,9 +28,9 @@ public:
             run_for_program();
     }
 
-    /// A function that serve_program() runs waits for something: until it returns, calls of other ranks must not be
-    /// held up.
-    void note_wait_of_function() noexcept { function_waits_.store(true, std::memory_order_relaxed); }
+    /// Functions that wait for something in this team, on threads of the program. Meanwhile no calls of other ranks
+    /// may be held up, since what is waited for would be, too.
+    [[nodiscard]] std::atomic<int>& waiting_functions() noexcept { return waiting_functions_; }
 
     /// Before the calling thread waits for what programs of other ranks do: sends the calls that it has gathered.
     void send_gathered() {
@@ -49,7 +49,7 @@ protected:
 
     std::atomic<bool> under_way_{false};
     std::atomic<bool> wait_for_program_{false};
-    std::atomic<bool> function_waits_{false};
+    std::atomic<int> waiting_functions_{0};
     std::atomic<bool> gathering_{false};
 
 private:
@@ -83,6 +83,25 @@ inline void refuse_collective_in_function(const TeamState& team, const char* cal
     if (running_function.where != RunningFunction::Where::nowhere) [[unlikely]]
         throw_in_function(team, call);
 }
+
+/// For the scope in which the calling thread waits in a team, or looks whether something has arrived.
+class Waiting {
+public:
+    explicit Waiting(RemoteFunctions& functions) noexcept
+        : count_{running_function.where == RunningFunction::Where::program ? &functions.waiting_functions() : nullptr} {
+        if (count_ != nullptr) [[unlikely]]
+            count_->fetch_add(1, std::memory_order_relaxed);
+    }
+    ~Waiting() {
+        if (count_ != nullptr) [[unlikely]]
+            count_->fetch_sub(1, std::memory_order_relaxed);
+    }
+    Waiting(const Waiting&) = delete;
+    Waiting& operator=(const Waiting&) = delete;
+
+private:
+    std::atomic<int>* count_; ///< null outside of functions
+};
 
 /// For the scope in which it runs.
 class Running {

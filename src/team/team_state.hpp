@@ -114,7 +114,7 @@ public:
         refuse_in_function(*this, call);
         if (done()) return;
         if (target == Membership::next_collective) epoch_.functions().send_gathered();
-        if (running_function.where == RunningFunction::Where::program) epoch_.functions().note_wait_of_function();
+        const Waiting waiting{epoch_.functions()};
         const ProgressDriver::Driving driving{*progress_driver_};
         support::Backoff backoff{topology_->processors().share()};
         support::WaitTimer timer;

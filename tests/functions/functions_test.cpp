@@ -407,20 +407,34 @@ TEST_CASE("a function for the program gets its results where its owner is full o
     ran = 0;
     from = next_of(runtime);
     const Here scope{runtime};
-    const auto asks = [] {
-        std::this_thread::sleep_for(std::chrono::milliseconds{100}); // the others' calls arrive, more than are kept
-        here->call(from, []() -> int { throw std::runtime_error{"in the middle"}; }).get();
+    const auto asks = [](bool polls) {
+        // More of that rank's calls arrive than are kept, so that it has to wait with all that it sends. (Over several
+        // hops all are kept.)
+        const auto parked = [] { return here->statistics()[lapwing::Counter::packets_parked]; };
+        const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds{500};
+        for (const auto before = parked(); from != here->rank().value && parked() == before;) {
+            here->progress();
+            if (std::chrono::steady_clock::now() > end) break;
+        }
+        Future<int> result = here->call(from, []() -> int { throw std::runtime_error{"in the middle"}; });
+        while (polls && !result.ready()) {
+        }
+        (void)result.get();
     };
     runtime.barrier();
     const int to = previous_of(runtime);
     const std::vector<std::byte> bytes(6000);
     constexpr int calls = 900;
-    auto asked = runtime.call(Where::program, to, asks);
-    for (int k = 0; k < calls; ++k) runtime.post(Where::program, to, [](std::span<const std::byte>) { ++ran; }, bytes);
-    mentions(text_of([&] { asked.get(); }), {"in the middle"});
-    runtime.barrier();
-    CHECK(ran == calls);
-    runtime.barrier();
+    int expected = 0;
+    for (const bool polls : {false, true}) {
+        auto asked = runtime.call(Where::program, to, asks, polls);
+        for (int k = 0; k < calls; ++k)
+            runtime.post(Where::program, to, [](std::span<const std::byte>) { ++ran; }, bytes);
+        mentions(text_of([&] { asked.get(); }), {"in the middle"});
+        runtime.barrier();
+        CHECK(ran == (expected += calls));
+        runtime.barrier();
+    }
 }
 
 TEST_CASE("futures: then, when_all, wait_any") {

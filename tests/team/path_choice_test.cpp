@@ -189,9 +189,14 @@ TEST_CASE("what was found on the way is passed on and said") {
     facts.split = detail::mpi::MachineSplit::joined;
     CHECK(choose(facts).reason ==
           "MPI puts ranks of one machine on several nodes, and Lapwing shares their memory by itself; " + works);
-    facts.shares_memory = false;
+    facts.memory_problem = "rank 3: memfd_create failed";
     CHECK(choose(facts).reason ==
-          "the ranks of a machine cannot share memory, so every rank is a node of its own; " + works);
+          "MPI allocates the memory of a node, since Lapwing's own cannot be had (rank 3: memfd_create failed); " +
+              works);
+    facts.shares_memory = false;
+    CHECK(choose(facts).reason == "the ranks of a machine cannot share memory (rank 3: memfd_create failed), so every "
+                                  "rank is a node of its own; " +
+                                      works);
 }
 
 TEST_CASE("of MPI's atomics those are used that are right, if all others can be made of them") {

@@ -4,6 +4,7 @@
 #include "team/team_test.hpp"
 #include "window/oracle.hpp"
 
+#include <lapwing/atomic_reference.hpp>
 #include <lapwing/error.hpp>
 #include <lapwing/global_array.hpp>
 #include <lapwing/located_value.hpp>
@@ -59,6 +60,17 @@ std::vector<T> values() {
 }
 
 } // namespace
+
+TEST_CASE("a reference for atomics outlives its window's close, and says so") {
+    lapwing::Runtime runtime;
+    lapwing::Window window{runtime, 64};
+    const lapwing::AtomicReference<int> reference = window.atomic<int>(runtime.rank(), Offset{0});
+    CHECK(reference.fetch_add(3) == 0);
+    CHECK(reference.load() == 3);
+    window.close();
+    CHECK_THROWS_AS(reference.load(), lapwing::UsageError);
+    CHECK_THROWS_AS(reference.add(1), lapwing::UsageError);
+}
 
 TEMPLATE_TEST_CASE("every operation returns the value from before and leaves the right one", "", std::int32_t,
                    std::uint32_t, std::int64_t, std::uint64_t, float, double) {
