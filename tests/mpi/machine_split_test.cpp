@@ -102,7 +102,7 @@ TEST_CASE("where their memory cannot be shared the ranks say why, and go on as o
     CHECK(runtime.path(test::next(runtime)) != Path::direct);
     CHECK_THAT(runtime.report(), test::says({"MPI puts ranks of one machine on several nodes", "cannot be shared"}));
     CHECK_THAT(runtime.state().topology().machine_problem(),
-               test::says({"memfd_create failed (Operation not permitted)", "on rank 0"}));
+               test::says({"rank 0 of its node: memfd_create failed (Operation not permitted)"}));
     use(runtime);
 }
 
