@@ -110,6 +110,7 @@ void NamedFunction::run_one(Invocation& call) const {
     if (call.results == nullptr) return;
     const std::size_t length = head.of_list != 0 ? head.result_bytes : static_cast<std::size_t>(written);
     std::byte* const place = call.results->grow(length);
+    if (length == 0) return;
     std::memcpy(place, result, static_cast<std::size_t>(written));
     std::memset(place + written, 0, length - static_cast<std::size_t>(written));
 }
@@ -200,7 +201,7 @@ void call_and_wait(const Destination& to, const char* name, const Passed& argume
     call->wait();
     const std::span<const std::byte> got = call->result();
     if (result_bytes == 0) return;
-    std::memcpy(result, got.data(), std::min<std::size_t>(got.size(), result_bytes));
+    std::ranges::copy(got.first(std::min<std::size_t>(got.size(), result_bytes)), static_cast<std::byte*>(result));
     if (got.size() < result_bytes)
         std::memset(static_cast<std::byte*>(result) + got.size(), 0, result_bytes - got.size());
 }

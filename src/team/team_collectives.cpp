@@ -77,7 +77,7 @@ class CombinedValue {
 public:
     explicit CombinedValue(std::span<const std::byte> value)
         : bytes_{value.size()}, lines_((value.size() + sizeof nobody + sizeof(Line) - 1) / sizeof(Line)) {
-        std::memcpy(all().data(), value.data(), bytes_);
+        std::ranges::copy(value, all().begin()); // which may be empty
         set_failed(nobody);
     }
 
@@ -427,7 +427,7 @@ void Team::combine(std::span<std::byte> value, CombineValues combine, void* cont
         call); // on every rank, whatever its part in the tree: the broadcast is another call
     agreed(broadcast_from(*state_, call, passed, sum.all(), 0));
     sum.rethrow(sum.failure(), *state_, "combine");
-    std::memcpy(value.data(), sum.all().data(), value.size());
+    std::ranges::copy(sum.all().first(value.size()), value.begin());
 }
 
 bool Team::combine_before(std::span<const std::byte> value, std::span<std::byte> before, CombineValues combine,
@@ -487,7 +487,7 @@ bool Team::combine_before(std::span<const std::byte> value, std::span<std::byte>
     }
     state_->synchronisation().count(call);
     from_before.rethrow(failure, *state_, "combine_before");
-    if (any) std::memcpy(before.data(), from_before.all().data(), before.size());
+    if (any) std::ranges::copy(from_before.all().first(before.size()), before.begin());
     return any;
 }
 

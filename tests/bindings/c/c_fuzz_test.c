@@ -116,7 +116,10 @@ static const uint64_t* uint64_t_list(void) {
     const int64_t* const list = int64_t_list();
     size_t k;
     if (list != NULL && chance(2))
-        for (k = 0; k < 16; ++k) int64_lists[(next_list - 1) % 8][k] *= 8; /* aligned */
+        for (k = 0; k < 16; ++k) { /* aligned */
+            int64_t* const value = &int64_lists[(next_list - 1) % 8][k];
+            *value = (int64_t)((uint64_t)*value * 8);
+        }
     return (const uint64_t*)(const void*)list;
 }
 static const int* int_list(void) {
