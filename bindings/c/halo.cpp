@@ -2,6 +2,7 @@
 #include "bindings/c/array.hpp"
 #include "bindings/c/call.hpp"
 #include "bindings/c/completion.hpp"
+#include "src/support/aligned_memory.hpp"
 
 #include <lapwing/c/halo.h>
 #include <lapwing/error.hpp>
@@ -45,7 +46,7 @@ struct lapwing_halo : lapwing::detail::bindings::Object<lapwing_halo> {
     lapwing::detail::bindings::PaddedDomain domain; ///< of the memory
     std::vector<lapwing_range> ranges;              ///< the same, as the array's indices were
     std::vector<lapwing::detail::bindings::HaloSection> sections;
-    std::vector<std::byte> memory;
+    lapwing::detail::support::AlignedMemory memory;
 };
 
 using namespace lapwing::detail::bindings; // NOLINT: the functions below are in the global namespace
@@ -77,8 +78,9 @@ lapwing_halo::lapwing_halo(lapwing_array* of, std::int64_t depth, const int* per
     for (std::size_t d = 0; d < one.dimensions(); ++d)
         ranges.push_back(inside_of(of).indices(d, domain.range(front + d)));
     if (own.empty()) return;
-    memory.resize(domain.size() * one.element_bytes()); // first: what fits into memory has not too many sections
-    PaddedIndex most{};                                 // turns around the array, for each dimension
+    // First: what fits into memory has not too many sections.
+    memory = lapwing::detail::support::allocate_zeroed(domain.size() * one.element_bytes());
+    PaddedIndex most{}; // turns around the array, for each dimension
     PaddedIndex turns{};
     for (std::size_t d = 0; d < padded; ++d) {
         if (goes_on[d]) most[d] = lapwing::detail::arrays::turns(depth, whole[d]);
@@ -118,7 +120,7 @@ lapwing::Completion lapwing_halo::start_fetch() {
     std::vector<lapwing::Completion> gets;
     for (const HaloSection& section : sections)
         gets.push_back(one.start_patch(".start_get", lapwing::detail::arrays::Direction::get, section.source,
-                                       shape_of(section.place), memory.data()));
+                                       shape_of(section.place), memory.get()));
     return AnyArray::all_of(std::move(gets));
 }
 
@@ -126,7 +128,7 @@ void lapwing_halo::store() {
     require_array("store");
     const AnyArray& one = array_of(array);
     if (!own.empty())
-        one.start_patch(".put", lapwing::detail::arrays::Direction::put, own, shape_of(own), memory.data()).wait();
+        one.start_patch(".put", lapwing::detail::arrays::Direction::put, own, shape_of(own), memory.get()).wait();
 }
 
 extern "C" {
@@ -178,7 +180,7 @@ int lapwing_halo_memory(const lapwing_halo* halo, void** memory, int64_t* stride
         const lapwing_halo& one = use(halo);
         const std::size_t front = padded - one.ranges.size();
         const auto shape = lapwing::detail::distribution::BufferShape<padded>::row_major(one.domain);
-        if (memory != nullptr) *memory = one.memory.empty() ? nullptr : const_cast<std::byte*>(one.memory.data());
+        if (memory != nullptr) *memory = one.memory.get();
         for (std::size_t d = 0; d < one.ranges.size(); ++d) {
             if (strides != nullptr) strides[d] = static_cast<std::int64_t>(shape.strides[front + d]);
             if (ranges != nullptr) ranges[d] = one.ranges[d];
