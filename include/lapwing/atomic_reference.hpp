@@ -12,7 +12,8 @@ namespace lapwing {
 
 /// Atomics on the value at an offset of a rank's part of a window, or on an element of an array: Window::atomic and
 /// ElementReference::atomic return one. Like std::atomic_ref it refers to the value and does not hold it. It is invalid
-/// once the window is closed or moved.
+/// once the window is moved or destroyed; after a close its functions throw UsageError. That of an element is of
+/// another one, or of none, once the array is resized or redistributed.
 ///
 /// The offset is a multiple of the value's size, unless that is 16. All functions are atomic with respect to all
 /// atomics on the window, but not to puts and gets.
