@@ -41,7 +41,7 @@ public:
     /// Sends at once if it can.
     void send(Rank target, Send send) {
         if (!holds(target) && send()) return;
-        queues_[target.value].push_back({std::move(send)});
+        keep(target, 0, std::move(send));
     }
     /// The same, later, of so many bytes that a function sends.
     void keep(Rank target, std::size_t bytes, Send send) {

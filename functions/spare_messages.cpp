@@ -32,4 +32,9 @@ void SpareMessages::give_back(std::shared_ptr<Outgoing> message) {
     bytes_ += bytes;
 }
 
+std::size_t SpareMessages::bytes() {
+    const std::lock_guard guard{mutex_};
+    return bytes_;
+}
+
 } // namespace lapwing::detail::functions

@@ -19,7 +19,7 @@ public:
     /// Frees it where there is no room, and those that came first to make some.
     void give_back(std::shared_ptr<Outgoing> message);
 
-    [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+    [[nodiscard]] std::size_t bytes();
 
 private:
     support::Mutex mutex_{support::LockRank::leaf};

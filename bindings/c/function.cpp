@@ -109,8 +109,8 @@ void NamedFunction::run_one(Invocation& call) const {
     }
     if (call.results == nullptr) return;
     const std::size_t length = head.of_list != 0 ? head.result_bytes : static_cast<std::size_t>(written);
-    std::byte* const place = call.results->grow(length);
     if (length == 0) return;
+    std::byte* const place = call.results->grow(length);
     std::memcpy(place, result, static_cast<std::size_t>(written));
     std::memset(place + written, 0, length - static_cast<std::size_t>(written));
 }

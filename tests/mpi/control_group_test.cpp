@@ -3,7 +3,6 @@
 #include "support/catch.hpp"
 
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
