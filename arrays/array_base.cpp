@@ -1,8 +1,8 @@
 #include <lapwing/array_base.hpp>
 
 #include "arrays/index_texts.hpp"
-#include "arrays/pending_transfers.hpp"
 #include "arrays/slices/exchange.hpp"
+#include "arrays/slices/pending_transfers.hpp"
 #include "prefetch/entry_buffer.hpp"
 #include "src/mpi/agreement.hpp"
 #include "src/support/hash.hpp"
@@ -220,24 +220,6 @@ bool ArrayBase::same_ranks(const ArrayBase& other) const {
     return comparison != MPI_UNEQUAL;
 }
 
-void ArrayBase::check_bulk(const char* call, std::span<const Range> domain, std::span<const std::int64_t> extents,
-                           std::uint64_t buffer_size) const {
-    require_open(call);
-    // One range without indices makes the domain empty, wherever the others are.
-    for (const Range& range : domain)
-        if (range.empty()) return;
-    for (std::size_t d = 0; d < domain.size(); ++d)
-        if (domain[d].first() < 0 || domain[d].last() >= extents[d])
-            throw RangeError{fmt::format("{}({}): {} of dimension {} leaves [0, {}); cut the patch to the array with "
-                                         "intersect(a.domain())",
-                                         title_.start(call), text(domain), to_string(domain[d]), d, extents[d])};
-    const std::uint64_t size = datatype::checked_size(domain.data(), domain.size());
-    if (buffer_size < size)
-        throw RangeError{
-            fmt::format("{}({}): the buffer has {} elements, the domain {}; it needs domain.size() of them",
-                        title_.start(call), text(domain), buffer_size, size)};
-}
-
 void ArrayBase::check_halo(std::span<const Range> own, std::int64_t depth) const {
     require_open(" (halo)");
     if (depth < 0)
@@ -274,14 +256,14 @@ Completion ArrayBase::update_async() {
 
 Completion ArrayBase::all_of(std::vector<Completion> completions) {
     if (completions.empty()) return {};
-    auto pending = std::make_unique<PendingTransfers>();
+    auto pending = std::make_unique<slices::PendingTransfers>();
     for (Completion& completion : completions) pending->add(std::move(completion));
     return Completion{std::move(pending)};
 }
 
 Completion ArrayBase::start_list_to_all(std::span<ListedPlace> places, std::uint64_t element_bytes,
                                         std::byte* values) const {
-    auto pending = std::make_unique<PendingTransfers>();
+    auto pending = std::make_unique<slices::PendingTransfers>();
     const transport::MemoryMap& map = window_.map();
     for (int step = 1; step <= map.ranks; ++step) { // as put_to_all()
         for (ListedPlace& place : places) place.owner = (map.own_rank + step) % map.ranks;

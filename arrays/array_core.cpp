@@ -1,4 +1,4 @@
-// Where the elements of an array are, and patches of them. Compiled for each number of dimensions: see the end.
+// Where the elements of an array are. Compiled for each number of dimensions: see the end.
 #include <lapwing/detail/array_core.hpp>
 
 #include "arrays/array_core_prefetch.hpp"
@@ -143,27 +143,6 @@ void ArrayCore<N>::cut(const Domain<N>& domain, const distribution::BufferShape<
     // The dimensions in front have one index, at the first place of the first process.
     distribution::cut(dimension_maps(), core_.map.origin(), std::span{domain.ranges()}.subspan(core_.front),
                       buffer.offset, std::span{buffer.strides}.subspan(core_.front), visitor);
-}
-
-template <std::size_t N>
-void ArrayCore<N>::require_stored(const char* call, const Domain<N>& domain) const {
-    if (core_.user_map == nullptr || domain.empty()) return;
-    std::array<Range, N> row_starts = domain.ranges();
-    const Range row = row_starts[N - 1];
-    row_starts[N - 1] = Range::strided(row.first(), 1, 1);
-    for (Index<N> index : Domain<N>{row_starts})
-        for (std::uint64_t k = 0; k < row.size();) {
-            index[N - 1] = row[k];
-            k += (stored_location(call, index).contiguous - 1) / static_cast<std::uint64_t>(row.stride()) + 1;
-        }
-}
-
-template <std::size_t N>
-Completion ArrayCore<N>::start_patch(Direction direction, const Domain<N>& domain,
-                                     const distribution::BufferShape<N>& shape, std::byte* buffer) const {
-    PatchTransfer patch{this->window_, direction, buffer, core_.element_bytes, core_.replicated};
-    cut(domain, shape, patch);
-    return patch.release();
 }
 
 template class ArrayCore<1>;

@@ -178,25 +178,6 @@ void throw_list_lengths(const ArrayTitle& array, const char* call, std::size_t i
                     array.start(call), indices, others)};
 }
 
-void check_view(const ArrayTitle& array, const char* call, std::span<const Range> domain,
-                std::span<const std::int64_t> sizes, std::span<const std::int64_t> extents,
-                std::span<const std::int64_t> strides) {
-    std::int64_t inside = 1; // places that one step of a dimension passes over
-    for (std::size_t d = sizes.size(); d-- > 0;) {
-        if (extents[d] != sizes[d])
-            throw RangeError{
-                fmt::format("{}({}): the view has extents {} for a domain of {} indices; they must be equal, see "
-                            "LocalView::part",
-                            array.start(call), text(domain), text(extents), text(sizes))};
-        if (extents[d] > 1 && strides[d] < inside)
-            throw RangeError{
-                fmt::format("{}({}): the view's stride {} of dimension {} is below the {} places of what lies inside; "
-                            "strides grow from the last dimension, whose is 1, to the first",
-                            array.start(call), text(domain), strides[d], d, inside)};
-        if (extents[d] > 0) inside = (extents[d] - 1) * strides[d] + inside;
-    }
-}
-
 void throw_from_rebuild(const ArrayTitle& array, const Team& team, const char* call,
                         const std::exception_ptr& failure) {
     try {

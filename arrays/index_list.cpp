@@ -1,6 +1,6 @@
 #include <lapwing/detail/index_list.hpp>
 
-#include "arrays/pending_transfers.hpp"
+#include "arrays/slices/pending_transfers.hpp"
 #include "src/support/device_memory.hpp"
 #include "window/recorded_calls.hpp"
 #include "window/window_state.hpp"
@@ -144,7 +144,7 @@ Completion start_list(Window& window, Direction direction, std::span<const Liste
     // cost model chooses among what asks nothing of the owner.
     PlanOptions options;
     if (owners_answer(window)) options.strategy = Strategy::owner_packed;
-    auto pending = std::make_unique<PendingTransfers>();
+    auto pending = std::make_unique<slices::PendingTransfers>();
     for_each_owner(
         std::span<Listed>{far}, [](const Listed& element) { return element.place.owner; },
         [&](int owner, std::span<Listed> run) {
@@ -206,7 +206,7 @@ Completion start_list_of_atomics(Window& window, Atomic operation, mpi::AtomicTy
     const trace::CallScope scope{trace::Way::list};
     for (std::size_t k = 0; k < places.size(); ++k) list[k].offset = places[k].offset;
     std::vector<std::size_t> order = by_owner(places, window.map().ranks); // those on one element stay in their order
-    auto pending = std::make_unique<PendingTransfers>();
+    auto pending = std::make_unique<slices::PendingTransfers>();
     std::vector<mpi::ListedAtomic> of_owner;
     for_each_owner(
         std::span<std::size_t>{order}, [&](std::size_t k) { return places[k].owner; },

@@ -1,7 +1,7 @@
 #include <lapwing/detail/slice_collector.hpp>
 
 #include "arrays/collected_slices.hpp"
-#include "arrays/section_layouts.hpp"
+#include "arrays/slices/section_layouts.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -31,7 +31,8 @@ void SliceCollector::visit(const distribution::Section& section) {
              {static_cast<std::int64_t>(section.owner_offset * element_bytes_), run * element_bytes_},
              static_cast<std::int64_t>(section.buffer_offset * element_bytes_)});
     else
-        slices_->list.push_back({section.owner, at_owner(section, element_bytes_), in_buffer(section, element_bytes_)});
+        slices_->list.push_back(
+            {section.owner, slices::at_owner(section, element_bytes_), slices::in_buffer(section, element_bytes_)});
 }
 
 std::vector<int> OwnerCollector::take() {

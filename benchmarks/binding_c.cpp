@@ -110,11 +110,11 @@ void binding_c(Context& context) {
             const auto bytes = static_cast<double>(elements_of * sizeof(double));
             both(
                 context, team, "get patch " + size, gigabytes_per_second(bytes),
-                [&](std::uint64_t) { a.get(patch, std::span{buffer.data(), elements_of}); },
+                [&](std::uint64_t) { a(patch).get(std::span{buffer.data(), elements_of}); },
                 [&](std::uint64_t) { lapwing_array_get(c.array, ranges, buffer.data(), nullptr); });
             both(
                 context, team, "put patch " + size, gigabytes_per_second(bytes),
-                [&](std::uint64_t) { a.put(patch, std::span<const double>{buffer.data(), elements_of}); },
+                [&](std::uint64_t) { a(patch).put(std::span<const double>{buffer.data(), elements_of}); },
                 [&](std::uint64_t) { lapwing_array_put(c.array, ranges, buffer.data(), nullptr); });
         }
         std::int64_t value = 1;

@@ -56,10 +56,10 @@ void binding_fortran(Context& context) {
         const std::string size = high == 2 ? "8 KiB" : "1 MiB";
         context.compare("get patch " + size, bandwidth,
                         in_fortran([first, high] { lapwing_bench_fortran_get(first + 1, high); }),
-                        {in_cpp([&, patch, elements] { a.get(patch, std::span{buffer.data(), elements}); })});
+                        {in_cpp([&, patch, elements] { a(patch).get(std::span{buffer.data(), elements}); })});
         context.compare(
             "put patch " + size, bandwidth, in_fortran([first, high] { lapwing_bench_fortran_put(first + 1, high); }),
-            {in_cpp([&, patch, elements] { a.put(patch, std::span<const double>{buffer.data(), elements}); })});
+            {in_cpp([&, patch, elements] { a(patch).put(std::span<const double>{buffer.data(), elements}); })});
     }
 
     context.set_path("self");

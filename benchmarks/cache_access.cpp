@@ -67,9 +67,9 @@ void sequential(Context& context, bool write) {
             if (write) {
                 if (use)
                     for (std::size_t i = 0; i < buffer.size(); ++i) buffer[i] = static_cast<double>(i);
-                b.array().put(b.domain(), buffer);
+                b.array()(b.domain()).put(buffer);
             } else {
-                b.array().get(b.domain(), std::span{buffer});
+                b.array()(b.domain()).get(std::span{buffer});
                 if (use)
                     for (const double value : buffer) sum += value;
             }

@@ -102,7 +102,7 @@ private:
             indices[k] = first_of(next_) + static_cast<Index>(k * 7919) % of_rank;
         time("bulk, patches of 64 KiB", 200, [&](std::size_t transfers) {
             for (std::size_t k = 0; k < transfers; ++k)
-                a.get(Domain<1>{Range{first_of(next_), first_of(next_) + static_cast<Index>(patch)}}, values);
+                a(Domain<1>{Range{first_of(next_), first_of(next_) + static_cast<Index>(patch)}}).get(values);
         });
         time("bulk, puts of 1 MiB", 20, [&](std::size_t transfers) {
             for (std::size_t k = 0; k < transfers; ++k)

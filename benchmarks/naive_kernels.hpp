@@ -80,7 +80,7 @@ inline double multiply(Team& team, std::string_view kind) {
             copy->broadcast(Rank{0});
             return rows([&](Index j) { return (*copy)(j); });
         }
-        if (kind == "patch") x.get(x.domain(), whole);
+        if (kind == "patch") x(x.domain()).get(whole);
         if (kind == "patch" || kind == "private")
             return rows([&](Index j) { return whole[static_cast<std::size_t>(j)]; });
         rows([&](Index j) { return x(j); });
@@ -108,7 +108,7 @@ inline double heat(Team& team, std::string_view kind) {
     return timed(team, kind, [&] {
         for (int step = 0; step < steps; ++step) {
             if (step > 0 && !alone) team.barrier();
-            if (kind == "patch") a.get(around, buffer);
+            if (kind == "patch") a(around).get(buffer);
             std::size_t k = 0;
             for (auto [i, j] : inner)
                 next[k++] = buffered ? in_buffer(i - 1, j) + in_buffer(i + 1, j) : a(i - 1, j) + a(i + 1, j);
@@ -134,7 +134,7 @@ inline double transpose(Team& team, std::string_view kind) {
     std::vector<double> columns(own.size());
     const bool buffered = kind == "patch" || kind == "private";
     return timed(team, kind, [&] {
-        if (kind == "patch") a.get({{0, n}, rows}, columns);
+        if (kind == "patch") a({{0, n}, rows}).get(columns);
         const Index width = static_cast<Index>(rows.size());
         for (auto [i, j] : own)
             b.local(i, j) = buffered ? columns[static_cast<std::size_t>(j * width + i - rows.first())]

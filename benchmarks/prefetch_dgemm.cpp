@@ -88,8 +88,8 @@ public:
         const Indexed a{LocalView<double, 2>{rows_of_a.data(), {height, n_}}, {rows.first(), 0}};
         const Indexed b{LocalView<double, 2>{columns_of_b.data(), {n_, width}}, {0, columns.first()}};
         for (std::int64_t step = 0; step < steps; ++step) {
-            Completion a_is_here = a_.start_get({rows, {0, n_}}, rows_of_a);
-            b_.get({{0, n_}, columns}, columns_of_b);
+            Completion a_is_here = a_({rows, {0, n_}}).start_get(rows_of_a);
+            b_({{0, n_}, columns}).get(columns_of_b);
             a_is_here.wait();
             for (const Domain<2>& part : tiles_) multiply(a, b, own_c_, part, n_);
             runtime_.barrier();

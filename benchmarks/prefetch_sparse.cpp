@@ -111,7 +111,7 @@ public:
         std::vector<double> all(static_cast<std::size_t>(n_));
         const Indexed copy{LocalView<double, 1>{all.data(), {n_}}, {0}};
         for (std::int64_t step = 0; step < steps; ++step) {
-            x_.get(x_.domain(), all);
+            x_(x_.domain()).get(all);
             runtime_.barrier(); // all have their copies
             multiply(copy, 1);
             add_to_vector();

@@ -33,7 +33,7 @@ void initialize(Context& context) {
                               return together(runtime, [&] {
                                   for (std::uint64_t k = 0; k < rounds; ++k) {
                                       runtime.barrier();
-                                      array.get(array.domain(), whole);
+                                      array(array.domain()).get(whole);
                                       runtime.barrier();
                                   }
                               });
@@ -86,7 +86,7 @@ void update(Context& context) {
     };
     const auto element = [&](const Index<2>& index) -> double { return array(index); };
     const Subject by_hand{.name = "get() of the whole array",
-                          .run = rounds_of([&] { array.get(array.domain(), whole); },
+                          .run = rounds_of([&] { array(array.domain()).get(whole); },
                                            [&](const Index<2>& index) {
                                                return whole[static_cast<std::size_t>(index[0] * side + index[1])];
                                            })};

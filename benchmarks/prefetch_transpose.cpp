@@ -59,7 +59,7 @@ public:
         std::vector<double> columns(static_cast<std::size_t>(n_ * own));
         const Indexed copy{LocalView<double, 2>{columns.data(), {n_, own}}, {0, rows_.first()}};
         for (std::int64_t step = 0; step < steps; ++step) {
-            a_.get({{0, n_}, rows_}, columns);
+            a_({{0, n_}, rows_}).get(columns);
             runtime_.barrier(); // all have their copies
             add_transpose(copy, own_b_, rows_, n_, 1);
             for (double& value : a_.local_span()) value += 1;

@@ -65,7 +65,7 @@ int main() {
             now = after;
         }
         std::vector<std::int64_t> levels(vertices);
-        level_of.get(level_of.domain(), levels);
+        level_of(level_of.domain()).get(levels);
         wrong = levels == expected ? 0 : 1;
         std::printf("%lld of %lld vertices reached, %s as on one rank\n", static_cast<long long>(reached),
                     static_cast<long long>(vertices), wrong == 0 ? "on the same levels" : "NOT on the same levels");

@@ -43,7 +43,7 @@ int main() {
     int wrong = 0;
     if (runtime.rank() == 0) {
         std::vector<double> result(n * n);
-        plate.get(plate.domain(), result);
+        plate(plate.domain()).get(result);
         std::vector<double> now(n * n);
         for (std::int64_t i = 0; i < n; ++i)
             for (std::int64_t j = 0; j < n; ++j) now[static_cast<std::size_t>(i * n + j)] = start(i);

@@ -46,8 +46,8 @@ int main() {
     const lapwing::Domain<2> with_halo = mine.expand(1);
     std::vector<double> patch(with_halo.size());
     for (int k = 0; k < steps; ++k) {
-        now.get(with_halo, patch);
-        next.put(mine, step(patch, mine));
+        now(with_halo).get(patch);
+        next(mine).put(step(patch, mine));
         runtime.barrier(); // all have read the old plate and written the new one
         std::swap(now, next);
     }
@@ -56,7 +56,7 @@ int main() {
     if (runtime.rank() == lapwing::Rank{0}) {
         lapwing::GlobalArray<double, 2>& result = now;
         std::vector<double> plate(n * n);
-        result.get(result.domain(), plate);
+        result(result.domain()).get(plate);
         std::vector<double> serial(n * n);
         for (std::int64_t i = 0; i < n; ++i)
             for (std::int64_t j = 0; j < n; ++j) serial[static_cast<std::size_t>(i * n + j)] = start(i);

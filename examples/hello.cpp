@@ -12,7 +12,7 @@ int main() {
 
     // Any element, whoever owns it, and a patch of them in one transfer.
     double row[10];
-    a.get({{990, 1000}}, row);
+    a({{990, 1000}}).get(row);
     a(0).atomic().fetch_add(1.0);
     runtime.barrier();
 

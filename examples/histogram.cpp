@@ -33,7 +33,7 @@ int main() {
     int wrong = 0;
     if (runtime.rank() == lapwing::Rank{0}) {
         std::vector<std::int64_t> counts(bins);
-        histogram.get({{0, bins}}, counts);
+        histogram({{0, bins}}).get(counts);
         std::vector<std::int64_t> expected(bins);
         for (int rank = 0; rank < runtime.size(); ++rank)
             for (const std::int64_t bin : draw(rank)) ++expected[static_cast<std::size_t>(bin)];

@@ -34,7 +34,7 @@ bool run(std::int64_t points) {
     if (runtime.rank() == lapwing::Rank{0}) {
         // The distances of the last point to all others, from whoever has them.
         std::vector<double> row(static_cast<std::size_t>(points));
-        distance.get({{points - 1, points}, {0, points}}, row);
+        distance({{points - 1, points}, {0, points}}).get(row);
         double nearest = largest;
         for (std::int64_t j = 0; j + 1 < points; ++j) nearest = std::fmin(nearest, row[static_cast<std::size_t>(j)]);
         std::printf("%lld points: mean distance %.4f, largest %.4f, from the last point to its nearest %.4f\n",

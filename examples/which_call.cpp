@@ -73,9 +73,9 @@ bool patch(lapwing::Runtime& runtime) {
     runtime.barrier();
     // [patch]
     std::vector<double> box(10 * 8);
-    a.get({{5, 15}, {2, 10}}, box); // rows 5 to 14, columns 2 to 9, whoever owns them
+    a({{5, 15}, {2, 10}}).get(box); // rows 5 to 14, columns 2 to 9, whoever owns them
 
-    lapwing::Completion later = a.start_get({{5, 15}, {2, 10}}, box); // the same, while something else is done
+    lapwing::Completion later = a({{5, 15}, {2, 10}}).start_get(box); // the same, while something else is done
     later.wait();
     // [end]
     bool right = true;

@@ -181,8 +181,8 @@ private:
         if (of.way == trace::Way::upc)
             return writes(of) ? "upc_memput(&a[i], row, m * sizeof *row); /* each part of one thread */"
                               : "upc_memget(row, &a[i], m * sizeof *row); /* each part of one thread */";
-        return writes(of) ? "std::vector<double> row(m); // fill it\na.put({{i, i + 1}, {0, m}}, row);"
-                          : "std::vector<double> row(m);\na.get({{i, i + 1}, {0, m}}, row);";
+        return writes(of) ? "std::vector<double> row(m); // fill it\na({{i, i + 1}, {0, m}}).put(row);"
+                          : "std::vector<double> row(m);\na({{i, i + 1}, {0, m}}).get(row);";
     }
 
     /// Sections in place of single accesses in a row.

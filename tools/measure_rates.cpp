@@ -274,8 +274,8 @@ private:
                       return TimedLoop{transfers * count, [] {},
                                        [&, write, transfers, section, some] {
                                            for (std::uint64_t k = 0; k < transfers; ++k) {
-                                               if (write) a.put(section, some);
-                                               else a.get(section, some);
+                                               if (write) a(section).put(some);
+                                               else a(section).get(some);
                                                if (write) team_.release();
                                            }
                                        }};

@@ -31,6 +31,26 @@ struct PlaceInDimension {
 
 } // namespace
 
+Location user_location(const ArrayGeometry& array, const std::int64_t* index) {
+    Location location = array.user_map->locate_at(index);
+    if (location.owner.value < 0) return location;
+    const int owner = array.replicated ? array.team->rank().value : location.owner.value;
+    // Without a window: of a distribution that has been asked, but has no array yet.
+    const auto room = [&](int rank) {
+        return array.window == nullptr ? array.user_map->local_capacity()
+                                       : array.window->map().bytes(rank) / array.element_bytes;
+    };
+    if (owner >= array.team->size() || location.contiguous == 0 || location.offset >= room(owner) ||
+        location.contiguous > room(owner) - location.offset)
+        throw RangeError{
+            fmt::format("{}: {}: the distribution puts index {} at rank {}, offset {}, with {} contiguous elements (at "
+                        "least 1); correct its locate() or local_capacity()",
+                        array.team->who(), array.name, datatype::index_text(index, array.dimensions),
+                        location.owner.value, location.offset, location.contiguous)};
+    location.owner = Rank{owner};
+    return location;
+}
+
 // Sides.
 
 Side Side::of(const ArrayGeometry& array, const SliceShape& shape) {
@@ -145,38 +165,18 @@ Location Side::locate(std::span<const std::int64_t> position) const {
     std::array<std::int64_t, max_dimensions> index = shape_.fixed;
     for (std::size_t d = 0; d < shape_.count; ++d)
         index[shape_.dimensions[d].of_array] = shape_.dimensions[d].indices[static_cast<std::uint64_t>(position[d])];
-    Location location;
-    if (is_user_defined()) {
-        location = array_->user_map->locate_at(index.data());
-        if (location.owner.value < 0) return location;
-        const int owner = is_replicated() ? own_rank_ : location.owner.value;
-        // Without a window: of a distribution that has been asked, but has no array yet.
-        const auto room = [&](int rank) {
-            return array_->window == nullptr ? array_->user_map->local_capacity()
-                                             : array_->window->map().bytes(rank) / element_bytes_;
-        };
-        if (owner >= array_->team->size() || location.contiguous == 0 || location.offset >= room(owner) ||
-            location.contiguous > room(owner) - location.offset)
-            throw RangeError{fmt::format("{}: {}: the distribution puts index {} at rank {}, offset {}, with {} "
-                                         "contiguous elements (at least 1); "
-                                         "correct its locate() or local_capacity()",
-                                         array_->team->who(), array_->name,
-                                         datatype::index_text(index.data(), array_->dimensions), location.owner.value,
-                                         location.offset, location.contiguous)};
-    } else {
-        std::uint64_t stride = 1;
-        location = {Rank{0}, array_->origin, 1};
-        for (std::size_t d = array_->dimensions; d-- > 0;) {
-            const distribution::DimensionMap& map = array_->maps[d];
-            const PlaceInDimension found = place_of(map, index[d]);
-            location.owner.value += found.process * map.rank_stride;
-            location.offset += found.place * stride;
-            stride *= map.room(static_cast<std::uint64_t>(found.process));
-            if (d + 1 == array_->dimensions) {
-                const std::uint64_t in_block = map.by_block.divide(static_cast<std::uint64_t>(index[d])).remainder;
-                location.contiguous =
-                    std::min(map.block() - in_block, map.extent - static_cast<std::uint64_t>(index[d]));
-            }
+    if (is_user_defined()) return user_location(*array_, index.data());
+    std::uint64_t stride = 1;
+    Location location{Rank{0}, array_->origin, 1};
+    for (std::size_t d = array_->dimensions; d-- > 0;) {
+        const distribution::DimensionMap& map = array_->maps[d];
+        const PlaceInDimension found = place_of(map, index[d]);
+        location.owner.value += found.process * map.rank_stride;
+        location.offset += found.place * stride;
+        stride *= map.room(static_cast<std::uint64_t>(found.process));
+        if (d + 1 == array_->dimensions) {
+            const std::uint64_t in_block = map.by_block.divide(static_cast<std::uint64_t>(index[d])).remainder;
+            location.contiguous = std::min(map.block() - in_block, map.extent - static_cast<std::uint64_t>(index[d]));
         }
     }
     if (is_replicated()) location.owner = Rank{own_rank_};

@@ -17,6 +17,10 @@
 /// What the ranks have in common of two slices, and where it lies in their memory.
 namespace lapwing::detail::slices {
 
+/// Where a distribution of the program's own puts an element, within the extents; Location{} if it does not store it.
+/// Throws RangeError for a place outside of the owner's part.
+[[nodiscard]] Location user_location(const ArrayGeometry& array, const std::int64_t* index);
+
 /// What a buffer has of a dimension whose blocks are dealt to processes in rounds: those of one process, without gaps.
 struct DealtPositions {
     std::uint64_t block = 1; ///< in positions

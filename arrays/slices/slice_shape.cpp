@@ -1,7 +1,9 @@
 #include <lapwing/detail/slice_shape.hpp>
 
 #include "arrays/slices/exchange.hpp"
+#include "arrays/slices/patch.hpp"
 #include "src/support/aligned_memory.hpp"
+#include "src/support/device_memory.hpp"
 #include "src/transport/pending_transfer.hpp"
 #include "window/window_state.hpp"
 
@@ -103,6 +105,21 @@ SliceBase::SliceBase(const std::shared_ptr<const ArrayGeometry>& array) : array_
     for (std::size_t d = 0; d < array->dimensions; ++d) shape_.dimensions[d] = {d, Range{0, array->extents[d]}};
 }
 
+SliceBase::SliceBase(const std::shared_ptr<const ArrayGeometry>& array, std::span<const Range> domain) : array_{array} {
+    // One range without indices makes the domain empty, wherever the others are.
+    const bool none = std::ranges::any_of(domain, &Range::empty);
+    shape_.count = domain.size();
+    for (std::size_t d = 0; d < domain.size(); ++d) {
+        if (!none && (domain[d].first() < 0 || domain[d].last() >= array->extents[d]))
+            throw RangeError{fmt::format("{}: {}({}): {} of dimension {} leaves [0, {}); cut the domain to the array "
+                                         "with intersect(a.domain())",
+                                         array->team->who(), array->name,
+                                         datatype::domain_text(domain.data(), domain.size()), to_string(domain[d]), d,
+                                         array->extents[d])};
+        shape_.dimensions[d] = {d, domain[d]};
+    }
+}
+
 void SliceBase::cut(std::span<const SlicePart> parts) {
     SliceShape result;
     result.fixed = shape_.fixed;
@@ -154,18 +171,30 @@ void SliceBase::check_buffer(const char* call, std::uint64_t buffer) const {
     const std::uint64_t needed = size();
     if (buffer >= needed) return;
     const std::shared_ptr<const ArrayGeometry> array = open_array(*this, call);
-    throw RangeError{fmt::format("{}: {}.{}: the buffer has {} elements, the slice {}; it needs size() of them",
+    throw RangeError{fmt::format("{}: {}{}: the buffer has {} elements, the slice {}; it needs size() of them",
                                  array->team->who(), text_of(*array, shape_), call, buffer, needed)};
 }
 
-void SliceBase::check_extents(const char* call, std::span<const std::int64_t> extents) const {
-    for (std::size_t d = 0; d < shape_.count; ++d) {
-        if (std::cmp_equal(shape_.dimensions[d].indices.size(), extents[d])) continue;
-        const std::shared_ptr<const ArrayGeometry> array = open_array(*this, call);
-        throw RangeError{fmt::format(
-            "{}: {}.{}: the view has the extent {} in dimension {}, the slice {}; they must be equal, see "
-            "LocalView::part",
-            array->team->who(), text_of(*array, shape_), call, extents[d], d, shape_.dimensions[d].indices.size())};
+void SliceBase::check_view(const char* call, std::span<const std::int64_t> extents,
+                           std::span<const std::int64_t> strides) const {
+    std::int64_t inside = 1; // places that one step of a dimension passes over
+    for (std::size_t d = shape_.count; d-- > 0;) {
+        if (std::cmp_not_equal(shape_.dimensions[d].indices.size(), extents[d])) {
+            const std::shared_ptr<const ArrayGeometry> array = open_array(*this, call);
+            std::vector<std::uint64_t> sizes;
+            for (const SliceShape::Dimension& dimension : shape_.used()) sizes.push_back(dimension.indices.size());
+            throw RangeError{fmt::format(
+                "{}: {}{}: the view has extents ({}), the slice ({}); they must be equal, see LocalView::part",
+                array->team->who(), text_of(*array, shape_), call, fmt::join(extents, ", "), fmt::join(sizes, ", "))};
+        }
+        if (extents[d] > 1 && strides[d] < inside) {
+            const std::shared_ptr<const ArrayGeometry> array = open_array(*this, call);
+            throw RangeError{
+                fmt::format("{}: {}{}: the view's stride {} of dimension {} is below the {} places of what lies "
+                            "inside; strides grow from the last dimension, whose is 1, to the first",
+                            array->team->who(), text_of(*array, shape_), call, strides[d], d, inside)};
+        }
+        if (extents[d] > 0) inside = (extents[d] - 1) * strides[d] + inside;
     }
 }
 
@@ -193,32 +222,40 @@ private:
     Exchange exchange_;
 };
 
-[[nodiscard]] Completion start(const SliceBase& slice, const char* call, transport::Direction direction,
-                               std::byte* buffer, std::span<const std::int64_t> strides) {
-    const std::shared_ptr<const ArrayGeometry> array = open_array(slice, call);
-    if (slice.empty()) return {};
-    array->window->require_memory(call);
-    auto pending = std::make_unique<PendingExchange>(direction, slice, array, buffer, strides);
+} // namespace
+
+Completion SliceBase::start(const char* call, transport::Direction direction, std::byte* buffer,
+                            std::span<const std::int64_t> strides) const {
+    const std::shared_ptr<const ArrayGeometry> array = open_array(*this, call);
+    if (empty()) return {};
+    window::WindowState& window = *array->window;
+    const char* const name = call + 1; // windows put the dot before it
+    window.require_memory(name);
+    support::require_host_memory(buffer, [&] { return window.who(name); });
+    // Of a distribution of the program's own, an index that is left out may be that of the rows.
+    if (is_patch(shape_, strides) && (array->user_map == nullptr || shape_.count == array->dimensions))
+        return start_patch(call, direction, *array, shape_, buffer, strides);
+    auto pending = std::make_unique<PendingExchange>(direction, *this, array, buffer, strides);
     if (pending->test()) return {};
     return Completion{std::move(pending)};
 }
 
-} // namespace
-
 void SliceBase::get(std::byte* buffer, std::span<const std::int64_t> strides) const {
-    start(*this, ".get", transport::Direction::get, buffer, strides).wait();
+    const trace::CallScope scope{is_patch(shape_, strides) ? trace::Way::patch : trace::Way::slice};
+    start(".get", transport::Direction::get, buffer, strides).wait();
 }
 
 void SliceBase::put(const std::byte* buffer, std::span<const std::int64_t> strides) const {
-    start(*this, ".put", transport::Direction::put, const_cast<std::byte*>(buffer), strides).wait(); // only read
+    const trace::CallScope scope{is_patch(shape_, strides) ? trace::Way::patch : trace::Way::slice};
+    start(".put", transport::Direction::put, const_cast<std::byte*>(buffer), strides).wait(); // only read
 }
 
 Completion SliceBase::start_get(std::byte* buffer, std::span<const std::int64_t> strides) const {
-    return start(*this, ".start_get", transport::Direction::get, buffer, strides);
+    return start(".start_get", transport::Direction::get, buffer, strides);
 }
 
 Completion SliceBase::start_put(const std::byte* buffer, std::span<const std::int64_t> strides) const {
-    return start(*this, ".start_put", transport::Direction::put, const_cast<std::byte*>(buffer), strides);
+    return start(".start_put", transport::Direction::put, const_cast<std::byte*>(buffer), strides); // only read
 }
 
 void SliceBase::put_slice(const SliceBase& source) const {
@@ -226,8 +263,8 @@ void SliceBase::put_slice(const SliceBase& source) const {
     const std::shared_ptr<const ArrayGeometry> source_array = open_array(source, " in put()");
     require_same_extents(*target_array, shape_, *source_array, source.shape());
     if (empty()) return;
-    target_array->window->require_memory(".put");
-    source_array->window->require_memory(".put");
+    target_array->window->require_memory("put");
+    source_array->window->require_memory("put");
     const std::uint64_t element_bytes = target_array->element_bytes;
     const std::uint64_t elements = size();
     constexpr std::uint64_t buffer_bytes = std::uint64_t{4} << 20;

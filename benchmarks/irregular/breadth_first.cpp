@@ -181,7 +181,7 @@ private:
         }
         std::ranges::copy(own, shared_bits_.local_span().begin());
         ranks_.runtime.barrier();
-        if (way != Way::elements) shared_bits_.get(shared_bits_.domain(), all);
+        if (way != Way::elements) shared_bits_(shared_bits_.domain()).get(all);
         else
             for (std::size_t k = 0; k < all.size(); ++k) all[k] = shared_bits_(k);
     }

@@ -108,7 +108,7 @@ private:
         std::size_t k = 0;
         for (std::size_t row = 0; row < new_rows_.size(); k += lengths_[row++]) {
             const std::int64_t begin = to.begins(new_rows_[row]).get();
-            to.nonzeros.put({{begin, begin + lengths_[row]}}, std::span{renamed_}.subspan(k, lengths_[row]));
+            to.nonzeros({{begin, begin + lengths_[row]}}).put(std::span{renamed_}.subspan(k, lengths_[row]));
         }
     }
 

@@ -135,7 +135,7 @@ private:
             const std::int64_t begin = shared_.begins(neighbour).get();
             others_.resize(shared_.lengths(neighbour));
             if (others_.empty()) continue;
-            shared_.nonzeros.get({{begin, begin + static_cast<std::int64_t>(others_.size())}}, others_);
+            shared_.nonzeros({{begin, begin + static_cast<std::int64_t>(others_.size())}}).get(others_);
             count += common(rows_.row(local), others_);
         }
         return count;

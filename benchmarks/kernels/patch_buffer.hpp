@@ -15,7 +15,7 @@ class PatchBuffer {
 public:
     /// `domain` has no strides. Cost: the bulk get.
     PatchBuffer(const GlobalArray<T, N>& array, const Domain<N>& domain) : elements_(domain.size()) {
-        array.get(domain, elements_);
+        array(domain).get(elements_);
         if (domain.empty()) return;
         std::int64_t stride = 1;
         for (std::size_t d = N; d-- > 0;) {
@@ -44,7 +44,7 @@ private:
 template <class T, std::size_t N>
 [[nodiscard]] std::vector<T> all_elements(const GlobalArray<T, N>& array) {
     std::vector<T> elements(array.size());
-    array.get(array.domain(), elements);
+    array(array.domain()).get(elements);
     return elements;
 }
 

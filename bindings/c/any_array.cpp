@@ -10,7 +10,6 @@
 #include <lapwing/domain.hpp>
 #include <lapwing/error.hpp>
 #include <lapwing/on_ranks.hpp>
-#include <lapwing/patch.hpp>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -450,11 +449,12 @@ bool AnyArray::read_copy(const PaddedIndex& index, std::span<std::byte> value) c
 
 Completion AnyArray::start_patch(const char* call, arrays::Direction direction, const PaddedDomain& domain,
                                  const distribution::BufferShape<padded>& shape, std::byte* buffer) const {
-    require_open(call);
-    if (domain.empty()) return {};
-    // Before anything moves: a program's own distribution may not store all of the domain.
-    require_stored(call, domain);
-    return ArrayCore::start_patch(direction, domain, shape, buffer);
+    std::array<std::int64_t, padded> strides;
+    std::ranges::transform(shape.strides, strides.begin(),
+                           [](std::uint64_t stride) { return static_cast<std::int64_t>(stride); });
+    const AnySlice patch{geometry(call), std::span{domain.ranges()}.subspan(core_.front)};
+    return patch.start(call, direction, buffer + shape.offset * element_bytes(),
+                       std::span{strides}.subspan(core_.front));
 }
 
 Completion AnyArray::start_list(arrays::Direction direction, std::vector<arrays::ListedPlace>& places,

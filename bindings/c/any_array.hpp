@@ -62,14 +62,16 @@ private:
 class AnySlice : public slices::SliceBase {
 public:
     explicit AnySlice(const std::shared_ptr<const slices::ArrayGeometry>& array) : SliceBase{array} {}
+    AnySlice(const std::shared_ptr<const slices::ArrayGeometry>& array, std::span<const Range> domain)
+        : SliceBase{array, domain} {}
 
-    using SliceBase::check_extents;
     using SliceBase::cut;
     using SliceBase::dense_strides;
     using SliceBase::get;
     using SliceBase::permute;
     using SliceBase::put;
     using SliceBase::put_slice;
+    using SliceBase::start;
     using SliceBase::start_get;
     using SliceBase::start_put;
 };

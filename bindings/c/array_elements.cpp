@@ -7,7 +7,6 @@
 #include <lapwing/detail/index_list.hpp>
 #include <lapwing/detail/trace.hpp>
 #include <lapwing/error.hpp>
-#include <lapwing/patch.hpp>
 
 #include <fmt/format.h>
 

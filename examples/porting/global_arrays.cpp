@@ -23,7 +23,7 @@ bool patches(lapwing::Runtime& runtime) {
     runtime.barrier();
 
     std::vector<double> buffer(10 * 5);
-    a.get({{20, 30}, {7, 12}}, buffer); // the ends are excluded
+    a({{20, 30}, {7, 12}}).get(buffer); // the ends are excluded
     // [end]
     bool right = true;
     std::size_t k = 0;

@@ -45,7 +45,7 @@ bool dealt_blocks(lapwing::Runtime& runtime) {
 
     // upc_memget(buffer, &a[k], 10 * sizeof(double)) for each of ten blocks: here one call, whoever owns them
     std::vector<double> buffer(100);
-    a.get({{200, 300}}, buffer);
+    a({{200, 300}}).get(buffer);
     // [end]
     bool right = true;
     for (std::int64_t i = 0; i < 100; ++i) right = right && buffer[static_cast<std::size_t>(i)] == start(200 + i);

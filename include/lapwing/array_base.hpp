@@ -207,15 +207,18 @@ protected:
         return window_;
     }
 
+    /// The same of what slices refer to.
+    [[nodiscard]] const std::shared_ptr<const slices::ArrayGeometry>& geometry(const char* call) const {
+        require_open(call);
+        return geometry_;
+    }
+
     /// Collective. Whether `here` is true on any rank; `index` becomes that of the first such rank.
     [[nodiscard]] bool first_rank_with(bool here, std::span<std::int64_t> index) const;
 
     /// Writes `bytes` bytes to `offset` of every rank's part: for a replicated element.
     void put_to_all(Offset offset, const void* value, std::uint64_t bytes) const;
 
-    /// Throws UsageError after close(), RangeError if the domain leaves the extents or the buffer is too small.
-    void check_bulk(const char* call, std::span<const Range> domain, std::span<const std::int64_t> extents,
-                    std::uint64_t buffer_size) const;
     /// Writes a list of replicated elements.
     [[nodiscard]] Completion start_list_to_all(std::span<ListedPlace> places, std::uint64_t element_bytes,
                                                std::byte* values) const;

@@ -5,6 +5,8 @@
 #include <lapwing/checkpoint.hpp>
 #include <lapwing/completion.hpp>
 #include <lapwing/detail/slice_shape.hpp>
+#include <lapwing/domain.hpp>
+#include <lapwing/extents.hpp>
 #include <lapwing/local_view.hpp>
 
 #include <array>
@@ -43,6 +45,9 @@ public:
 
     /// All of an array. Made by GlobalArray.
     explicit ArraySlice(const std::shared_ptr<const detail::slices::ArrayGeometry>& array) : SliceBase{array} {}
+    /// The indices of a domain, or none if that is empty. Throws RangeError.
+    ArraySlice(const std::shared_ptr<const detail::slices::ArrayGeometry>& array, const Domain<M>& domain)
+        : SliceBase{array, domain.ranges()} {}
     /// Another slice of the same elements.
     ArraySlice(const ArraySlice&) = default;
     /// A read-only slice.
@@ -148,57 +153,63 @@ public:
         once([&](Assignment& assignment) { assignment.add_fill(*this, value); });
     }
 
-    // One-sided: the calling rank alone. Completion as for GlobalArray::get() and put(), and so is the cost: a planned
-    // transfer an owner.
+    // One-sided: the calling rank alone. The buffer holds the elements in row-major order of the slice (last dimension
+    // fastest) and may be larger: RangeError if it is too small, and nothing is moved. It may be part of this rank's
+    // elements, of this array or of another, but must not overlap the elements that are moved. Cost: memory copies for
+    // what is on this node; for each owner on another node a transfer that the cost model plans (see Plan), or a few
+    // where blocks are dealt out. All are started, as far as there is memory for chunks, before the first is waited
+    // for.
 
-    /// Copies the elements into a buffer, in row-major order of the slice. Throws RangeError if it is too small.
+    /// On return the elements are in the buffer.
     void get(std::span<value_type> buffer) const {
-        check_buffer("get", buffer.size());
+        check_buffer(".get", buffer.size());
         SliceBase::get(reinterpret_cast<std::byte*>(buffer.data()), dense_strides());
     }
-    /// Copies the elements of the buffer to the slice.
+    /// Complete locally on return: the buffer may be reused. For replicated arrays the cost is that times the number of
+    /// ranks.
     void put(std::span<const value_type> buffer) const
         requires(!std::is_const_v<T>)
     {
-        check_buffer("put", buffer.size());
+        check_buffer(".put", buffer.size());
         SliceBase::put(reinterpret_cast<const std::byte*>(buffer.data()), dense_strides());
     }
-    /// The same with memory that has gaps between its rows. Throw RangeError unless the view has the extents of the
-    /// slice.
+    /// The same with memory that has gaps between its rows, such as the inside of a block with a margin:
+    /// `a(mine).get(LocalView<double, 2>{block, {n + 2, m + 2}}.part({1, 1}, {n, m}))`. Throw RangeError unless the
+    /// view has the extents of the slice. The gaps are not touched; neither side is copied to an intermediate buffer.
     void get(const LocalView<value_type, M>& buffer) const {
-        SliceBase::check_extents("get", buffer.extents().values());
+        check_view(".get", buffer.extents().values(), buffer.strides());
         SliceBase::get(reinterpret_cast<std::byte*>(buffer.data_handle()), buffer.strides());
     }
     /// As above.
     void put(const LocalView<const value_type, M>& buffer) const
         requires(!std::is_const_v<T>)
     {
-        SliceBase::check_extents("put", buffer.extents().values());
+        check_view(".put", buffer.extents().values(), buffer.strides());
         SliceBase::put(reinterpret_cast<const std::byte*>(buffer.data_handle()), buffer.strides());
     }
 
     /// Non-blocking forms. Complete means: the elements are in the buffer, or the buffer may be reused; until then the
     /// caller must not touch the memory of a get, nor change that of a put. Call test() of the result now and then in a
-    /// long computation: it starts the next chunks of transfers. Throw as get() and put(); errors of a transfer are
-    /// thrown by wait().
+    /// long computation: it starts the next chunks of transfers. A call has at most 8192 transfers under way; one that
+    /// needs more waits for earlier ones. Throw as get() and put(); errors of a transfer are thrown by wait().
     [[nodiscard]] Completion start_get(std::span<value_type> buffer) const {
-        check_buffer("start_get", buffer.size());
+        check_buffer(".start_get", buffer.size());
         return SliceBase::start_get(reinterpret_cast<std::byte*>(buffer.data()), dense_strides());
     }
     [[nodiscard]] Completion start_put(std::span<const value_type> buffer) const
         requires(!std::is_const_v<T>)
     {
-        check_buffer("start_put", buffer.size());
+        check_buffer(".start_put", buffer.size());
         return SliceBase::start_put(reinterpret_cast<const std::byte*>(buffer.data()), dense_strides());
     }
     [[nodiscard]] Completion start_get(const LocalView<value_type, M>& buffer) const {
-        SliceBase::check_extents("start_get", buffer.extents().values());
+        check_view(".start_get", buffer.extents().values(), buffer.strides());
         return SliceBase::start_get(reinterpret_cast<std::byte*>(buffer.data_handle()), buffer.strides());
     }
     [[nodiscard]] Completion start_put(const LocalView<const value_type, M>& buffer) const
         requires(!std::is_const_v<T>)
     {
-        SliceBase::check_extents("start_put", buffer.extents().values());
+        check_view(".start_put", buffer.extents().values(), buffer.strides());
         return SliceBase::start_put(reinterpret_cast<const std::byte*>(buffer.data_handle()), buffer.strides());
     }
 

@@ -23,7 +23,6 @@
 #include <lapwing/halo_view.hpp>
 #include <lapwing/local_view.hpp>
 #include <lapwing/located_value.hpp>
-#include <lapwing/patch.hpp>
 #include <lapwing/patterns.hpp>
 #include <lapwing/prefetched_view.hpp>
 #include <lapwing/reduction.hpp>
@@ -53,14 +52,14 @@ class ViewTable;
 
 /// An N-dimensional array of T, spread over the ranks of a team by a distribution. Every rank can read and write every
 /// element. All bytes are zero at the start. What is complete when, and what other ranks see, is defined by the
-/// consistency table in docs/consistency.md; element writes and put() are complete locally on return.
+/// consistency table in docs/consistency.md; element writes and puts are complete locally on return.
 ///
 /// ```cpp
 /// lapwing::GlobalArray<double, 2> a{runtime, {n, m}, lapwing::Block{}, {.name = "a"}};
 /// for (auto [i, j] : a.local_domain()) a.local(i, j) = f(i, j);
 /// a.barrier();
 /// double x = a(i, j);                    // whoever owns it
-/// a.get({{0, 1}, {0, m}}, row);          // row 0
+/// a({{0, 1}, {0, m}}).get(row);          // row 0
 /// ```
 ///
 /// The distribution is chosen when the array is made and is not part of its type. So programs and their functions stay
@@ -243,15 +242,14 @@ public:
     [[nodiscard]] auto operator()(const S&... parts) const {
         return slice()(parts...);
     }
-    /// The same for the indices of a domain, and for all indices.
-    [[nodiscard]] ArraySlice<T, N> operator()(const Domain<N>& domain) {
-        return std::apply([this](const auto&... ranges) { return slice()(ranges...); }, domain.ranges());
-    }
+    /// The same for the indices of a domain, which may be written in braces, `a({{0, 8}, {2, 4}}).get(buffer)`, and for
+    /// all indices.
+    [[nodiscard]] ArraySlice<T, N> operator()(const Domain<N>& domain) { return {this->geometry("(…)"), domain}; }
     [[nodiscard]] ArraySlice<const T, N> operator()(const Domain<N>& domain) const {
-        return std::apply([this](const auto&... ranges) { return slice()(ranges...); }, domain.ranges());
+        return {this->geometry("(…)"), domain};
     }
-    [[nodiscard]] ArraySlice<T, N> slice() { return ArraySlice<T, N>{this->geometry_}; }
-    [[nodiscard]] ArraySlice<const T, N> slice() const { return ArraySlice<const T, N>{this->geometry_}; }
+    [[nodiscard]] ArraySlice<T, N> slice() { return ArraySlice<T, N>{this->geometry(".slice")}; }
+    [[nodiscard]] ArraySlice<const T, N> slice() const { return ArraySlice<const T, N>{this->geometry(".slice")}; }
 
     /// As operator(), with the bounds checked at every assertion level.
     template <IndexValue... I>
@@ -354,38 +352,6 @@ public:
     template <class Function>
     void for_each_local(Function function);
 
-    // Bulk patches: rectangular domains, also with strides, whoever owns them. The buffer holds the elements of the
-    // domain in row-major order (last dimension fastest) and may be larger. It may be part of this rank's elements, of
-    // this array or of another, but must not overlap the elements that the patch moves. The bounds are always checked:
-    // RangeError, and nothing is moved.
-
-    /// On return the elements are in `buffer`. Cost: memory copies for what is on this node; for each owner on another
-    /// node a transfer that the cost model plans (see Plan). All are started, as far as there is memory for chunks,
-    /// before the first is waited for.
-    void get(const Domain<N>& domain, std::span<T> buffer) const;
-    /// Complete locally on return: `buffer` may be reused. Cost as get(); for replicated arrays that times the number
-    /// of ranks.
-    void put(const Domain<N>& domain, std::span<const T> buffer);
-    /// Non-blocking forms. The buffer must not be changed (get: not be read) until the completion is done; complete
-    /// means the same as above. A patch has at most 8192 transfers under way; one that needs more waits inside this
-    /// call for earlier ones.
-    Completion start_get(const Domain<N>& domain, std::span<T> buffer) const;
-    Completion start_put(const Domain<N>& domain, std::span<const T> buffer);
-    /// The same into and from memory with gaps between its rows, such as the inside of a block with a margin:
-    /// `a.get(mine, LocalView<double, 2>{block, {n + 2, m + 2}}.part({1, 1}, {n, m}))`. The view must have the extents
-    /// of the domain (otherwise RangeError); the gaps are not touched. Neither side is copied to an intermediate
-    /// buffer.
-    template <std::same_as<T> U>
-    void get(const Domain<N>& domain, const LocalView<U, N>& buffer) const;
-    template <class U>
-        requires std::same_as<std::remove_const_t<U>, T>
-    void put(const Domain<N>& domain, const LocalView<U, N>& buffer);
-    template <std::same_as<T> U>
-    Completion start_get(const Domain<N>& domain, const LocalView<U, N>& buffer) const;
-    template <class U>
-        requires std::same_as<std::remove_const_t<U>, T>
-    Completion start_put(const Domain<N>& domain, const LocalView<U, N>& buffer);
-
     // Lists of elements, whoever owns them: any range of Index<N>, or of integers in one dimension. The bounds of all
     // are checked before anything moves: RangeError. If the lists differ in length: RangeError.
     //
@@ -401,7 +367,7 @@ public:
         detail::arrays::gather_list(window_, places, sizeof(T), reinterpret_cast<std::byte*>(values.data()));
     }
     /// The element at indices[k] becomes values[k]; if an index occurs twice, the last value stays. Complete locally on
-    /// return, as put(). Replicated arrays: every copy.
+    /// return, as a put. Replicated arrays: every copy.
     template <detail::arrays::IndexList<N> Indices>
     void scatter(const Indices& indices, std::span<const T> values) {
         const detail::trace::CallScope call{detail::trace::Way::list};
@@ -623,17 +589,6 @@ private:
     [[nodiscard]] LocalView<T, N> view(const char* call) const;
     [[nodiscard]] LocalView<T, N> dense_view(const char* call) const;
     [[nodiscard]] T* segment() const noexcept { return reinterpret_cast<T*>(this->own_memory()); }
-    void check_patch(const char* call, const Domain<N>& domain, std::uint64_t buffer_size) const;
-    /// Returns where the domain's elements are in the view. Throws RangeError unless the view has the extents of the
-    /// domain and its rows are in ascending order.
-    [[nodiscard]] detail::distribution::BufferShape<N> checked_shape(const char* call, const Domain<N>& domain,
-                                                                     const LocalView<const T, N>& buffer) const;
-    /// Starts a patch that has been checked.
-    [[nodiscard]] Completion start_patch(detail::arrays::Direction direction, const Domain<N>& domain,
-                                         const detail::distribution::BufferShape<N>& shape, const T* buffer) const {
-        // A put only reads the buffer; one type of pointer serves both directions.
-        return Base::start_patch(direction, domain, shape, reinterpret_cast<std::byte*>(const_cast<T*>(buffer)));
-    }
     /// Where the elements of a list are. Throws RangeError, also unless there are `others` of them (SIZE_MAX: any
     /// number).
     template <class Indices>

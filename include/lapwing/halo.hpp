@@ -79,15 +79,15 @@ public:
     /// The memory must not be used until the completion is done.
     Completion start_fetch() {
         require_array("fetch");
-        if (sections_.size() == 1) return array_->start_get(sections_.front().source, part(sections_.front().place));
+        if (sections_.size() == 1) return start_get(sections_.front());
         std::vector<Completion> gets;
-        for (const Section& section : sections_) gets.push_back(array_->start_get(section.source, part(section.place)));
+        for (const Section& section : sections_) gets.push_back(start_get(section));
         return GlobalArray<T, N>::all_of(std::move(gets));
     }
     /// Local call: writes the local block back to the array, but not the halo. Cost: a copy.
     void store() {
         require_array("store");
-        if (!own_.empty()) array_->put(own_, part(own_));
+        if (!own_.empty()) (*array_)(own_).put(part(own_));
     }
 
     /// An element by its global index. Not checked: `index` must be in domain().
@@ -143,6 +143,9 @@ private:
                 if (d == 0) return;
             }
         }
+    }
+    [[nodiscard]] Completion start_get(const Section& section) const {
+        return (*array_)(section.source).start_get(part(section.place));
     }
     [[nodiscard]] std::size_t place(const Index<N>& index) const noexcept {
         std::int64_t offset = index[N - 1] - origin_;

@@ -116,8 +116,8 @@ private:
         const Domain<2> domain = expected_domain();
         buffer_.resize(domain.size());
         for (T& element : buffer_) element = value();
-        if (random_.number(0, 1) == 0) return array_.start_put(domain, buffer_);
-        array_.put(domain, buffer_);
+        if (random_.number(0, 1) == 0) return array_(domain).start_put(buffer_);
+        array_(domain).put(buffer_);
         return {};
     }
     Completion put_view() {
@@ -127,8 +127,8 @@ private:
         buffer_.resize(static_cast<std::size_t>(rows * (columns + 3) + 3));
         for (T& element : buffer_) element = value();
         const LocalView<T, 2> view{buffer_.data(), Extents<2>{rows, columns}, {columns + 3, 1}};
-        if (random_.number(0, 1) == 0) return array_.start_put(domain, view);
-        array_.put(domain, view);
+        if (random_.number(0, 1) == 0) return array_(domain).start_put(view);
+        array_(domain).put(view);
         return {};
     }
     [[nodiscard]] std::vector<Index<2>> own_list() {
@@ -175,12 +175,12 @@ private:
     Completion read() {
         const Domain<2> domain = own_domain();
         buffer_.resize(domain.size());
-        array_.get(domain, buffer_);
+        array_(domain).get(buffer_);
         const std::array<Index<2>, 2> indices{own_index(), own_index()};
         std::array<T, 2> values;
         array_.gather(indices, values);
         array_.release();
-        return array_.start_get(domain, buffer_);
+        return array_(domain).start_get(buffer_);
     }
     /// Gets into the local segments alone.
     void copy() {

@@ -55,14 +55,14 @@ TEST_CASE("a patch out of bounds is refused before anything moves") {
     GlobalArray<std::int32_t, 2> array{runtime, {6, 4}, Block{}, {.name = "sheet"}};
     array.fill(3);
     std::vector<std::int32_t> buffer(100, 8);
-    CHECK_THAT(test::message_of<RangeError>([&] { array.get({{2, 7}, {0, 4}}, buffer); }),
-               test::says({"sheet", ".get", "[2, 7) x [0, 4)", "[2, 7) of dimension 0", "[0, 6)", "intersect"}));
-    CHECK_THAT(test::message_of<RangeError>([&] { array.put({{0, 6}, {-1, 2}}, buffer); }),
-               test::says({"sheet", ".put", "[-1, 2) of dimension 1", "[0, 4)"}));
-    CHECK_THAT(test::message_of<RangeError>([&] { (void)array.start_get({{0, 6}, Range{0, 6}.by(5)}, buffer); }),
-               test::says({"sheet", ".start_get", "of dimension 1", "[0, 4)"}));
-    CHECK_THAT(test::message_of<RangeError>([&] { (void)array.start_put({{6, 7}, {0, 1}}, buffer); }),
-               test::says({"sheet", ".start_put", "[0, 6)"}));
+    CHECK_THAT(test::message_of<RangeError>([&] { array({{2, 7}, {0, 4}}).get(buffer); }),
+               test::says({"sheet", "([2, 7) x [0, 4))", "[2, 7) of dimension 0", "[0, 6)", "intersect"}));
+    CHECK_THAT(test::message_of<RangeError>([&] { array({{0, 6}, {-1, 2}}).put(buffer); }),
+               test::says({"sheet", "[-1, 2) of dimension 1", "[0, 4)"}));
+    CHECK_THAT(test::message_of<RangeError>([&] { (void)array({{0, 6}, Range{0, 6}.by(5)}).start_get(buffer); }),
+               test::says({"sheet", "of dimension 1", "[0, 4)"}));
+    CHECK_THAT(test::message_of<RangeError>([&] { (void)array({{6, 7}, {0, 1}}).start_put(buffer); }),
+               test::says({"sheet", "[6, 7)", "[0, 6)"}));
     CHECK(array.min() == 3);
     CHECK(array.max() == 3);
     CHECK(std::vector<std::int32_t>(100, 8) == buffer);
@@ -72,11 +72,11 @@ TEST_CASE("a buffer that is too small is refused, with both sizes") {
     Runtime runtime;
     GlobalArray<std::int32_t, 2> array{runtime, {6, 4}, Block{}, {.name = "sheet"}};
     std::vector<std::int32_t> buffer(23, 8);
-    CHECK_THAT(test::message_of<RangeError>([&] { array.get(array.domain(), buffer); }),
-               test::says({"sheet", ".get", "23 elements", "24", "domain.size()"}));
-    CHECK_THAT(test::message_of<RangeError>([&] { array.put(array.domain(), buffer); }),
+    CHECK_THAT(test::message_of<RangeError>([&] { array(array.domain()).get(buffer); }),
+               test::says({"sheet", ".get", "23 elements", "24", "size()"}));
+    CHECK_THAT(test::message_of<RangeError>([&] { array(array.domain()).put(buffer); }),
                test::says({"sheet", ".put", "23 elements", "24"}));
-    CHECK_THROWS_AS(array.get({{0, 1}, {0, 1}}, {}), RangeError);
+    CHECK_THROWS_AS(array({{0, 1}, {0, 1}}).get(std::span<std::int32_t>{}), RangeError);
     CHECK(buffer == std::vector<std::int32_t>(23, 8));
     runtime.barrier();
 }
@@ -86,9 +86,9 @@ TEST_CASE("a patch that a program's own distribution does not store is refused b
     GlobalArray<std::int32_t, 2> array{runtime, {6, 6}, example::Triangular{}, {.name = "triangle"}};
     array.fill(3);
     std::vector<std::int32_t> buffer(36, 8);
-    CHECK_THAT(test::message_of<RangeError>([&] { array.put({{3, 6}, {0, 5}}, buffer); }),
+    CHECK_THAT(test::message_of<RangeError>([&] { array({{3, 6}, {0, 5}}).put(buffer); }),
                test::says({"triangle", ".put", "(3, 4)", "local_domains()"}));
-    CHECK_THROWS_AS(array.get(array.domain(), buffer), RangeError);
+    CHECK_THROWS_AS(array(array.domain()).get(buffer), RangeError);
     CHECK(array.max() == 3);
     CHECK(buffer == std::vector<std::int32_t>(36, 8));
 }
@@ -164,7 +164,7 @@ TEST_CASE("a program's own distribution that places an element outside of its pa
     CHECK_THAT(test::message_of<RangeError>([&] { array(5) = 1; }),
                test::says({"wrong", "(5)", "offset 5", "5 elements", "locate()"}));
     std::vector<double> buffer(10);
-    CHECK_THAT(test::message_of<RangeError>([&] { array.get({{0, 10}}, buffer); }), test::says({"wrong", "locate()"}));
+    CHECK_THAT(test::message_of<RangeError>([&] { array({{0, 10}}).get(buffer); }), test::says({"wrong", "locate()"}));
     runtime.barrier();
 }
 
@@ -215,8 +215,8 @@ TEST_CASE("a program's own distribution whose runs are empty or leave the part i
                        test::says({"rank ", "mistaken", "contiguous", std::to_string(contiguous), "locate()"}));
         };
         refused([&] { array(0) = 1; });
-        refused([&] { array.get(array.domain(), buffer); });
-        refused([&] { array.put(array.domain(), buffer); });
+        refused([&] { array(array.domain()).get(buffer); });
+        refused([&] { array(array.domain()).put(buffer); });
         refused([&] { array.fill(7); });
         refused([&] { (void)array.sum(); });
         refused([&] { array.for_each_local([](const Index<1>&, double& element) { element = 7; }); });

@@ -272,7 +272,7 @@ TEST_CASE("arrays of five dimensions") {
         CHECK(test::misnumbered(array, false) == "none");
         std::vector<std::int16_t> buffer(2 * 2 * 1 * 2 * 4);
         const Domain<5> domain{{0, 2}, {1, 3}, {1, 2}, Range{0, 3}.by(2), {0, 4}};
-        array.get(domain, buffer);
+        array(domain).get(buffer);
         test::Mismatches mismatches;
         std::size_t k = 0;
         for (const Index<5>& index : domain)

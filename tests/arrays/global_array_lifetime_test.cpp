@@ -110,10 +110,8 @@ TEST_CASE("after close every call says that the array is closed, and close does 
         {".local_domain", [&] { (void)array.local_domain(); }},
         {".local_view", [&] { (void)array.local_view(); }},
         {".for_each_local", [&] { array.for_each_local([](const Index<2>&, double&) {}); }},
-        {".get", [&] { array.get({{0, 1}, {0, 1}}, buffer); }},
-        {".put", [&] { array.put({{0, 1}, {0, 1}}, buffer); }},
-        {".start_get", [&] { (void)array.start_get({{0, 1}, {0, 1}}, buffer); }},
-        {".start_put", [&] { (void)array.start_put({{0, 1}, {0, 1}}, buffer); }},
+        {"(…)", [&] { array({{0, 1}, {0, 1}}).get(buffer); }},
+        {".slice", [&] { array.slice().get(buffer); }},
         {".fill", [&] { array.fill(1); }},
         {".copy_from", [&] { array.copy_from(other); }},
         {".broadcast", [&] { array.broadcast(Rank{0}); }},
@@ -156,7 +154,7 @@ TEST_CASE("the counters of an array count its own traffic") {
     GlobalArray<double, 1> busy{runtime, {1000 * runtime.size()}, Block{}, {.name = "busy"}};
     GlobalArray<double, 1> idle{runtime, {1000 * runtime.size()}, Block{}, {.name = "idle"}};
     std::vector<double> all(busy.size());
-    busy.get(busy.domain(), all);
+    busy(busy.domain()).get(all);
     const auto moved = [](const StatisticsValues& values) {
         std::uint64_t sum = 0;
         for (const std::uint64_t value : values.values) sum += value;

@@ -271,7 +271,7 @@ TEST_CASE("indices beyond 2^32 in both dimensions reach their elements") {
         for (const std::int64_t j : {std::int64_t{0}, std::int64_t{1}, columns - 2, columns - 1})
             CHECK(array(i, j) == i + 3 * j);
     std::vector<std::int64_t> corners(4);
-    array.get({Range{0, rows}.by(rows - 1), Range{1, columns}.by(columns - 2)}, corners);
+    array({Range{0, rows}.by(rows - 1), Range{1, columns}.by(columns - 2)}).get(corners);
     CHECK(corners == std::vector<std::int64_t>{3, 3 * (columns - 1), rows - 1 + 3, rows - 1 + 3 * (columns - 1)});
     CHECK_THROWS_AS(array(rows - 1, 2), RangeError);
     CHECK_THROWS_AS(array(rows, 0), RangeError);

@@ -43,9 +43,9 @@ void check_patches(unsigned seed) {
             const Domain<N> domain = random_stored_domain(own, extents, maker.lower_triangle);
             std::vector<T> buffer(domain.size());
             if (round % 2 == 0) {
-                array.get(domain, buffer);
+                array(domain).get(buffer);
             } else {
-                Completion completion = array.start_get(domain, buffer);
+                Completion completion = array(domain).start_get(buffer);
                 while (!completion.test()) runtime.progress();
             }
             INFO("get " << to_string(domain));
@@ -65,8 +65,8 @@ void check_patches(unsigned seed) {
                 oracle[test::position_of(extents, index)] = buffer.back();
             }
             if (runtime.rank().value == round % runtime.size()) {
-                if (round % 2 == 0) array.put(domain, buffer);
-                else array.start_put(domain, buffer).wait();
+                if (round % 2 == 0) array(domain).put(buffer);
+                else array(domain).start_put(buffer).wait();
                 // The buffer may be reused now.
                 std::fill(buffer.begin(), buffer.end(), T{});
             }
@@ -90,12 +90,12 @@ void write_and_read_all(const std::string& name, Runtime& runtime, GlobalArray<T
     std::vector<T> buffer(domain.size());
     if (runtime.rank().value == writer) {
         for (std::uint64_t k = 0; k < buffer.size(); ++k) buffer[k] = test::value_of<T>(k);
-        array.put(domain, buffer);
+        array(domain).put(buffer);
     }
     runtime.barrier();
     if (runtime.rank().value == 0) {
         std::fill(buffer.begin(), buffer.end(), T{});
-        array.get(domain, buffer);
+        array(domain).get(buffer);
         test::Mismatches mismatches;
         for (std::uint64_t k = 0; k < buffer.size(); ++k)
             mismatches.check(buffer[k] == test::value_of<T>(k), Index<1>{static_cast<std::int64_t>(k)});
@@ -121,14 +121,14 @@ TEST_CASE("a patch may be empty, one element, or everything, and its buffer larg
         GlobalArray<std::int32_t, 2> array = maker.make(runtime, {9, 4});
         test::number_elements(array);
         std::vector<std::int32_t> buffer(50, 7);
-        array.get({{3, 3}, {0, 4}}, buffer);
-        array.get({}, buffer);
+        array({{3, 3}, {0, 4}}).get(buffer);
+        array(Domain<2>{}).get(buffer);
         CHECK(std::count(buffer.begin(), buffer.end(), 7) == 50);
-        array.get({}, {});
-        array.get({{8, 9}, {3, 4}}, buffer);
+        array(Domain<2>{}).get(std::span<std::int32_t>{});
+        array({{8, 9}, {3, 4}}).get(buffer);
         CHECK(buffer[0] == test::value_of<std::int32_t>(35));
         CHECK(buffer[1] == 7);
-        array.get(array.domain(), buffer);
+        array(array.domain()).get(buffer);
         CHECK(wrong_in_patch(array.extents(), array.domain(), buffer, 0) == "none");
         CHECK(std::count(buffer.begin() + 36, buffer.end(), 7) == 14);
         runtime.barrier();
@@ -142,7 +142,7 @@ TEST_CASE("several patches are under way at a time") {
     std::vector<std::vector<std::int64_t>> rows(40, std::vector<std::int64_t>(40));
     std::vector<Completion> pending;
     for (std::int64_t i = 0; i < 40; ++i)
-        pending.push_back(array.start_get({{i, i + 1}, {0, 40}}, rows[static_cast<std::size_t>(i)]));
+        pending.push_back(array({{i, i + 1}, {0, 40}}).start_get(rows[static_cast<std::size_t>(i)]));
     for (Completion& completion : pending) completion.wait();
     for (std::int64_t i = 0; i < 40; ++i)
         CHECK(wrong_in_patch(array.extents(), {{i, i + 1}, {0, 40}}, rows[static_cast<std::size_t>(i)], 0) == "none");
@@ -152,7 +152,8 @@ TEST_CASE("several patches are under way at a time") {
 TEST_CASE("patches of more runs, longer runs and more temporary memory than are under way at a time") {
     Runtime runtime;
     const std::int64_t ranks = runtime.size();
-    // Own code limits transfers to 8192 at a time, a staged run to 1 MiB and staging to 16 MiB (arrays/patch.cpp).
+    // Own code limits transfers to 8192 at a time, a staged run to 1 MiB and staging to 16 MiB
+    // (arrays/slices/patch.cpp).
     GlobalArray<std::uint8_t, 1> strided{runtime, {20'000 * ranks}};
     write_and_read_all("single bytes", runtime, strided, Domain<1>{Range{1, 20'000 * ranks}.by(2)});
     const std::int64_t long_run = (ranks == 2 ? 18 : 2) * std::int64_t{1024 * 1024} + 77;
@@ -169,9 +170,9 @@ TEST_CASE("a rank reads its own patch writes, and they reach the owner by the ne
     const Domain<2> next{{0, 12}, {8 * ((own + 1) % runtime.size()), 8 * ((own + 1) % runtime.size()) + 8}};
     for (int round = 1; round <= 5; ++round) {
         const std::vector<double> sent(96, static_cast<double>(100 * own + round));
-        array.put(next, sent);
+        array(next).put(sent);
         std::vector<double> back(96);
-        array.get(next, back);
+        array(next).get(back);
         CHECK(back == sent);
         runtime.barrier();
         const auto from = static_cast<double>(100 * ((own + runtime.size() - 1) % runtime.size()) + round);
@@ -194,7 +195,7 @@ TEST_CASE("a patch of thousands of small blocks is one transfer for each owner")
                values[Counter::service_puts];
     };
     const std::uint64_t before = transfers();
-    array.get(array.domain(), buffer);
+    array(array.domain()).get(buffer);
     CHECK(transfers() - before < static_cast<std::uint64_t>(runtime.size()));
     test::Mismatches mismatches;
     for (std::size_t k = 0; k < buffer.size(); ++k)
@@ -205,7 +206,7 @@ TEST_CASE("a patch of thousands of small blocks is one transfer for each owner")
     if (runtime.rank().value == runtime.size() - 1) {
         const std::uint64_t before_put = transfers();
         for (double& element : buffer) element += 1;
-        array.put({{3, 79'997}}, std::span{buffer}.subspan(3));
+        array({{3, 79'997}}).put(std::span{buffer}.subspan(3));
         CHECK(transfers() - before_put < static_cast<std::uint64_t>(runtime.size()) + 2);
     }
     runtime.barrier();
@@ -245,10 +246,10 @@ TEST_CASE("patches move into and out of memory whose rows lie apart, and touch n
                 }
                 CHECK(mismatches.text() == "none");
             };
-            array.get(domain, part);
+            array(domain).get(part);
             check(0);
             std::ranges::fill(memory, -1);
-            array.start_get(domain, part).wait();
+            array(domain).start_get(part).wait();
             check(0);
             runtime.barrier();
             // One rank writes other values, from memory of that kind.
@@ -258,12 +259,12 @@ TEST_CASE("patches move into and out of memory whose rows lie apart, and touch n
                                          domain.range(1)[static_cast<std::uint64_t>(place[1])]};
                     part[place] = test::value_of<std::int64_t>(1000 + test::position_of(extents, index));
                 }
-                if (domain.range(0).size() % 2 == 0) array.put(domain, part);
-                else array.start_put(domain, LocalView<const std::int64_t, 2>{part}).wait();
+                if (domain.range(0).size() % 2 == 0) array(domain).put(part);
+                else array(domain).start_put(LocalView<const std::int64_t, 2>{part}).wait();
             }
             runtime.barrier();
             std::ranges::fill(memory, -1);
-            array.get(domain, part);
+            array(domain).get(part);
             check(1000);
             test::number_elements(array);
         }
@@ -275,10 +276,10 @@ TEST_CASE("memory of another shape than the patch is refused") {
     GlobalArray<double, 2> array{runtime, {6, 6}, Block{}, {.name = "small"}};
     std::vector<double> memory(100);
     const Domain<2> domain{{0, 2}, {0, 3}};
-    CHECK_THAT(test::message_of<RangeError>([&] { array.get(domain, LocalView<double, 2>{memory.data(), {3, 2}}); }),
+    CHECK_THAT(test::message_of<RangeError>([&] { array(domain).get(LocalView<double, 2>{memory.data(), {3, 2}}); }),
                test::says({"small", ".get", "extents (3, 2)", "(2, 3)"}));
     CHECK_THAT(
-        test::message_of<RangeError>([&] { array.put(domain, LocalView<double, 2>{memory.data(), {2, 3}, {2, 1}}); }),
+        test::message_of<RangeError>([&] { array(domain).put(LocalView<double, 2>{memory.data(), {2, 3}, {2, 1}}); }),
         test::says({"small", ".put", "stride 2 of dimension 0", "3 places"}));
     runtime.barrier();
 }

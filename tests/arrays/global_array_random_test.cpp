@@ -164,9 +164,9 @@ private:
             if (!mine(k + turn)) continue;
             if (at_once) {
                 under_way.emplace_back(std::move(buffer), Completion{});
-                under_way.back().second = target.array.start_put(Domain<N>{ranges}, under_way.back().first);
+                under_way.back().second = target.array(Domain<N>{ranges}).start_put(under_way.back().first);
             } else {
-                target.array.put(Domain<N>{ranges}, buffer);
+                target.array(Domain<N>{ranges}).put(buffer);
             }
         }
         for (auto& [buffer, completion] : under_way) completion.wait();
@@ -216,8 +216,8 @@ private:
         const Extents<N>& extents = tracked.array.extents();
         const Domain<N> domain = test::random_domain<N>(own_random_, extents);
         std::vector<Value> buffer(domain.size());
-        if (own_random_.number(0, 1) == 1) tracked.array.get(domain, buffer);
-        else tracked.array.start_get(domain, buffer).wait();
+        if (own_random_.number(0, 1) == 1) tracked.array(domain).get(buffer);
+        else tracked.array(domain).start_get(buffer).wait();
         test::Mismatches mismatches;
         std::size_t k = 0;
         for (const Index<N>& index : domain) {

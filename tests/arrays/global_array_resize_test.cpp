@@ -413,7 +413,7 @@ TEST_CASE("an array without a name is resized many times, and what it has counte
     }
     const std::uint64_t before = runtime.statistics()[Counter::direct_get_bytes];
     std::vector<std::int32_t> buffer(array.size());
-    array.get(array.domain(), buffer);
+    array(array.domain()).get(buffer);
     const std::uint64_t counted = array.statistics()[Counter::direct_get_bytes];
     CHECK(counted > 0);
     array.resize({1});

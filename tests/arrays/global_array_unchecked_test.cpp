@@ -14,8 +14,8 @@ TEST_CASE("at() and bulk patches are checked at every level") {
         CHECK_THROWS_AS(array.at(0, -1), RangeError);
         CHECK_THROWS_AS(array.owner(0, 9), RangeError);
         std::vector<double> buffer(10);
-        CHECK_THROWS_AS(array.get({{0, 1}, {0, 10}}, buffer), RangeError);
-        CHECK_THROWS_AS(array.get({{8, 9}, {0, 9}}, std::span{buffer}.first(8)), RangeError);
+        CHECK_THROWS_AS(array({{0, 1}, {0, 10}}).get(buffer), RangeError);
+        CHECK_THROWS_AS(array({{8, 9}, {0, 9}}).get(std::span{buffer}.first(8)), RangeError);
         runtime.barrier();
     });
 }

@@ -81,11 +81,12 @@ TEST_CASE("an own write is read back, whatever has made it") {
                 value += 7;
                 break;
             case 2:
-                array.put(Domain<2>{{index[0], index[0] + 1}, {index[1], index[1] + 1}}, std::span{&fresh, 1});
+                array(Domain<2>{{index[0], index[0] + 1}, {index[1], index[1] + 1}}).put(std::span{&fresh, 1});
                 value = fresh;
                 break;
             case 3:
-                array.start_put(Domain<2>{{index[0], index[0] + 1}, {index[1], index[1] + 1}}, std::span{&fresh, 1})
+                array(Domain<2>{{index[0], index[0] + 1}, {index[1], index[1] + 1}})
+                    .start_put(std::span{&fresh, 1})
                     .wait();
                 value = fresh;
                 break;

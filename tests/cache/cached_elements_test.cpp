@@ -173,14 +173,14 @@ private:
         if (!mine) return;
         std::array<Range, N> ranges;
         for (std::size_t d = 0; d < N; ++d) ranges[d] = Range{first[d], first[d] + (d == N - 1 ? count : 1)};
-        array_.put(Domain<N>{ranges}, values);
+        array_(Domain<N>{ranges}).put(values);
     }
     void read_anything() {
         const Row<N> places = row();
         if (draw(6) == 0) { // a patch
             const Domain<N> box = box_around(places.first);
             std::vector<T> values(box.size());
-            array_.get(box, std::span{values});
+            array_(box).get(std::span{values});
             std::size_t k = 0;
             for (const Index<N>& index : box) check(index, values[k++], expected_);
             return;

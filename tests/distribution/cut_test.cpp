@@ -2,7 +2,7 @@
 
 #include "examples/triangular.hpp"
 
-#include <lapwing/patch.hpp>
+#include <lapwing/detail/sections.hpp>
 
 #include "support/catch.hpp"
 

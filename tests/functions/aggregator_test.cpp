@@ -78,7 +78,7 @@ TEST_CASE("gathered adds, puts and gets do what single ones do") {
         }
         aggregator.flush();
         std::vector<std::int64_t> all_counts(n);
-        counts.get({{0, n}}, all_counts);
+        counts({{0, n}}).get(all_counts);
         std::size_t wrong = 0;
         for (std::size_t k = 0; k < drawn.size(); ++k) {
             wrong += read[k] == static_cast<double>(drawn[k]) / 2 ? 0 : 1;

@@ -86,7 +86,7 @@ TEST_CASE("on private memory all calls access the rank's own part") {
 
     bool right = true;
     std::vector<double> patch(static_cast<std::size_t>(n));
-    a.get(a.domain(), patch);
+    a(a.domain()).get(patch);
     std::vector<std::int64_t> list;
     for (std::int64_t i = 0; i < n; ++i) list.push_back(n - 1 - i);
     std::vector<double> gathered(list.size());

@@ -90,7 +90,7 @@ void write_all(GlobalArray<std::int64_t, N>& array, Copied<N>& copied) {
     array.scatter(list, std::span<const std::int64_t>{&value, 1}), check("scatter");
     std::array<Range, N> ranges;
     for (std::size_t d = 0; d < N; ++d) ranges[d] = {copied.index(k)[d], copied.index(k)[d] + 1};
-    array.put(Domain<N>{ranges}, std::span<const std::int64_t>{&value, 1}), check("put of a patch");
+    array(Domain<N>{ranges}).put(std::span<const std::int64_t>{&value, 1}), check("put of a patch");
     next() = 1, next().atomic().add(value - 1), check("add");
     (void)next().atomic().exchange(value), check("exchange");
     (void)next().atomic().store(value), check("store");

@@ -92,8 +92,8 @@ TEST_CASE("MPI is finalized before the runtime closes") {
     const std::vector<std::int64_t> some{1, 99};
     std::vector<double> values(2);
     const auto array_ended = [&](const char* call) { return says({who, "\"last\"", call, "MPI is finalized"}); };
-    CHECK_THAT(message_of<UsageError>([&] { array.get(array.domain(), all); }), array_ended("get"));
-    CHECK_THAT(message_of<UsageError>([&] { array.put(array.domain(), all); }), array_ended("put"));
+    CHECK_THAT(message_of<UsageError>([&] { array(array.domain()).get(all); }), array_ended("(…)"));
+    CHECK_THAT(message_of<UsageError>([&] { array.slice().put(all); }), array_ended("slice"));
     CHECK_THAT(message_of<UsageError>([&] { array.gather(some, values); }), array_ended("gather"));
     CHECK_THAT(message_of<UsageError>([&] { array.scatter(some, values); }), array_ended("scatter"));
     CHECK_THAT(message_of<UsageError>([&] { array.fill(1); }), array_ended("fill"));

@@ -156,7 +156,7 @@ TEST_CASE("threads share the order of a window whose cache was advised") {
             wrong += a(i) != 3;
             a(i - 1) = 4;
             in_another_thread([&] {
-                a.get({{n - 8, n}}, row);
+                a({{n - 8, n}}).get(row);
                 wrong += row[6] != 4;
             });
         }

@@ -36,7 +36,7 @@ void use(Runtime& runtime) {
     double sum = 0;
     for (std::int64_t i = 0; i < n; ++i) sum += single(i);
     std::vector<double> values(n * 100);
-    for (int k = 0; k < 3; ++k) whole.get(whole.domain(), values);
+    for (int k = 0; k < 3; ++k) whole(whole.domain()).get(values);
     CHECK(sum + values[0] == 0);
     std::vector<Index<1>> indices;
     for (std::int64_t i = 0; i < n * 100; i += 3) indices.push_back({i});

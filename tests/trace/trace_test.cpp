@@ -120,7 +120,7 @@ TEST_CASE("patches, lists, windows and atomics are recorded") {
     const RecordedTrace found = traced([&](Runtime& runtime) {
         GlobalArray<double, 2> a{runtime, {n, n}, Block{}, {.name = "a"}};
         std::vector<double> all(n * n);
-        a.get(a.domain(), all);
+        a(a.domain()).get(all);
         const std::vector<Index<2>> indices{{0, 0}, {5, 5}, {n - 1, n - 1}};
         std::vector<double> values(3);
         a.gather(indices, std::span<double>{values});
@@ -199,7 +199,7 @@ TEST_CASE("calls that access many places take no longer than the program waits f
             return runtime.max(static_cast<std::int64_t>(taken.count()));
         };
         list = ns_of([&] { a.gather(indices, std::span<double>{values}); });
-        patch = ns_of([&] { a.get(a.domain(), values); });
+        patch = ns_of([&] { a(a.domain()).get(values); });
     });
     if (test::world_rank() != 0) return;
     for (const AccessUse& use : advise(found, nullptr).uses) {

@@ -68,8 +68,8 @@ void check_refusals(const MockDevice& device) {
     lapwing::Plan plan = lapwing::Plan::put(window, columns, target, Offset{0}, columns);
     CHECK_THAT(message_of<UsageError>([&] { plan.start(gpu.data()).wait(); }), refused);
     CHECK_THAT(message_of<UsageError>([&] { (void)plan.produce(gpu.data()); }), refused);
-    CHECK_THAT(message_of<UsageError>([&] { array.get({{0, 64}}, gpu); }), refused);
-    CHECK_THAT(message_of<UsageError>([&] { array.put({{0, 64}}, gpu); }), refused);
+    CHECK_THAT(message_of<UsageError>([&] { array({{0, 64}}).get(gpu); }), refused);
+    CHECK_THAT(message_of<UsageError>([&] { array({{0, 64}}).put(gpu); }), refused);
     const std::vector<std::int64_t> indices{1, 5, 60};
     CHECK_THAT(message_of<UsageError>([&] { array.gather(indices, std::span{gpu}.first(3)); }), refused);
     const std::vector<Offset> offsets(2, Offset{0});
@@ -80,7 +80,7 @@ void check_refusals(const MockDevice& device) {
     window.put(target, Offset{0}, host);
     CHECK(window.get<double>(target, Offset{8}) == 2);
     plan.execute(host.data());
-    array.get({{0, 64}}, host);
+    array({{0, 64}}).get(host);
     CHECK(device.last_error() == 0);
     runtime.barrier();
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <lapwing/array_base.hpp>
-#include <lapwing/completion.hpp>
 #include <lapwing/detail/array_maps.hpp>
 #include <lapwing/detail/block_cyclic_map.hpp>
 #include <lapwing/detail/element_access.hpp>
@@ -13,7 +12,6 @@
 #include <lapwing/domain.hpp>
 #include <lapwing/extents.hpp>
 #include <lapwing/location.hpp>
-#include <lapwing/patch.hpp>
 #include <lapwing/patterns.hpp>
 #include <lapwing/prefetch_options.hpp>
 #include <lapwing/rank.hpp>
@@ -31,7 +29,7 @@
 
 namespace lapwing::detail::arrays {
 
-/// What a global array is, whatever the type of its elements: where they are, patches of them, and what is prefetched.
+/// What a global array is, whatever the type of its elements: where they are, and what is prefetched.
 /// Compiled once for each number of dimensions. GlobalArray<T, N> is its edge for programs that know the type, and the
 /// arrays of C, Fortran and Python one for those that do not.
 template <std::size_t N>
@@ -114,16 +112,9 @@ protected:
         return std::span{core_.map.dimensions()}.subspan(core_.front);
     }
 
-    // Patches.
-
     /// Cuts a patch, all of whose indices have been checked, into sections.
     void cut(const Domain<N>& domain, const distribution::BufferShape<N>& buffer,
              distribution::SectionVisitor& visitor) const;
-    /// Throws RangeError if the distribution does not store all of the domain.
-    void require_stored(const char* call, const Domain<N>& domain) const;
-    /// Starts a patch that has been checked. `buffer` is only read for Direction::put.
-    [[nodiscard]] Completion start_patch(Direction direction, const Domain<N>& domain,
-                                         const distribution::BufferShape<N>& shape, std::byte* buffer) const;
 
     // Copies of what a pattern says that this rank reads.
 

@@ -63,10 +63,6 @@ struct ArrayTitle {
 [[noreturn]] void throw_ranks_differ(const ArrayTitle& array, int ranks, const ArrayTitle& other, int other_ranks);
 [[noreturn]] void throw_list_lengths(const ArrayTitle& array, const char* call, std::size_t indices,
                                      std::size_t others);
-/// Throws RangeError unless the view has as many indices as the domain, and its strides leave space for its rows.
-void check_view(const ArrayTitle& array, const char* call, std::span<const Range> domain,
-                std::span<const std::int64_t> sizes, std::span<const std::int64_t> extents,
-                std::span<const std::int64_t> strides);
 /// Throws `failure`, a constructor's error, with a text that names the call.
 [[noreturn]] void throw_from_rebuild(const ArrayTitle& array, const Team& team, const char* call,
                                      const std::exception_ptr& failure);

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <lapwing/completion.hpp>
+#include <lapwing/detail/direction.hpp>
 #include <lapwing/extents.hpp>
-#include <lapwing/patch.hpp>
 #include <lapwing/window.hpp>
 
 #include <concepts>
@@ -19,6 +19,8 @@ class Batches;
 
 /// Lists of elements, whoever owns them, in one message an owner.
 namespace lapwing::detail::arrays {
+
+using transport::Direction;
 
 /// What names elements in a list: any range of Index<N>, or of integers where there is one dimension.
 template <class Indices, std::size_t N>

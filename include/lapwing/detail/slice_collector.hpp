@@ -1,7 +1,7 @@
 // Room: arrays
 #pragma once
 
-#include <lapwing/patch.hpp>
+#include <lapwing/detail/sections.hpp>
 
 #include <cstddef>
 #include <cstdint>

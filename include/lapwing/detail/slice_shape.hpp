@@ -3,6 +3,7 @@
 
 #include <lapwing/completion.hpp>
 #include <lapwing/detail/array_geometry.hpp>
+#include <lapwing/detail/direction.hpp>
 #include <lapwing/extents.hpp>
 #include <lapwing/triplet.hpp>
 
@@ -80,6 +81,9 @@ public:
 protected:
     /// All of an array.
     explicit SliceBase(const std::shared_ptr<const ArrayGeometry>& array);
+    /// The indices of a domain, a range for each dimension of the array, which is open. Throws RangeError unless they
+    /// are the array's, or the domain is empty.
+    SliceBase(const std::shared_ptr<const ArrayGeometry>& array, std::span<const Range> domain);
     SliceBase(const SliceBase&) = default;
     SliceBase& operator=(const SliceBase&) = default;
     ~SliceBase() = default;
@@ -90,14 +94,19 @@ protected:
     void permute(std::span<const std::size_t> order);
     /// At most as many elements as `buffer`. Throws RangeError.
     void check_buffer(const char* call, std::uint64_t buffer) const;
-    /// Throws RangeError unless the extents are those of the slice.
-    void check_extents(const char* call, std::span<const std::int64_t> extents) const;
+    /// Throws RangeError unless the extents are those of the slice, and the strides grow from the last dimension to the
+    /// first.
+    void check_view(const char* call, std::span<const std::int64_t> extents,
+                    std::span<const std::int64_t> strides) const;
 
     /// The elements, to or from a buffer whose positions are `strides` elements apart. One-sided.
     void get(std::byte* buffer, std::span<const std::int64_t> strides) const;
     void put(const std::byte* buffer, std::span<const std::int64_t> strides) const;
     [[nodiscard]] Completion start_get(std::byte* buffer, std::span<const std::int64_t> strides) const;
     [[nodiscard]] Completion start_put(const std::byte* buffer, std::span<const std::int64_t> strides) const;
+    /// The same; `call` is for messages, ".start_get" for example. A put only reads the buffer.
+    [[nodiscard]] Completion start(const char* call, transport::Direction direction, std::byte* buffer,
+                                   std::span<const std::int64_t> strides) const;
     /// The elements of another slice.
     void put_slice(const SliceBase& source) const;
     /// Strides of a dense row-major buffer.

@@ -1,14 +1,14 @@
 #pragma once
 
+#include <lapwing/detail/sections.hpp>
 #include <lapwing/layout.hpp>
-#include <lapwing/patch.hpp>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
-namespace lapwing::detail::arrays {
+namespace lapwing::detail::slices {
 
 /// A section in bytes, one of whose sides begins at element `offset` and has these strides.
 [[nodiscard]] inline Layout layout_of(const distribution::Section& section, std::uint64_t offset,
@@ -26,4 +26,4 @@ namespace lapwing::detail::arrays {
     return layout_of(section, section.buffer_offset, &distribution::SectionLevel::buffer_stride, element_bytes);
 }
 
-} // namespace lapwing::detail::arrays
+} // namespace lapwing::detail::slices

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace lapwing::detail::arrays {
+namespace lapwing::detail::slices {
 
 /// Transfers that are under way together, as one.
 class PendingTransfers final : public transport::PendingTransfer {
@@ -43,4 +43,4 @@ private:
     std::size_t next_ = 0;
 };
 
-} // namespace lapwing::detail::arrays
+} // namespace lapwing::detail::slices
