@@ -81,21 +81,15 @@ public:
     [[nodiscard]] Index<N> position(const Index<N>& index) const { return checked_position<true>(".position", index); }
 
     /// The element at an index, whoever owns it. Assertion level 1 checks that the index exists (RangeError).
-    template <IndexValue... I>
-        requires(sizeof...(I) == N)
-    [[nodiscard, gnu::always_inline]] reference operator()(I... indices) {
-        return (*this)(Index<N>{static_cast<std::int64_t>(indices)...});
+    template <class... I>
+        requires IndexArguments<N, I...>
+    [[nodiscard, gnu::always_inline]] reference operator()(I... index) {
+        return array_(checked_position<assertion_level >= 1>("", detail::datatype::index_of<N>(index...)));
     }
-    [[nodiscard, gnu::always_inline]] reference operator()(const Index<N>& index) {
-        return array_(checked_position<assertion_level >= 1>("", index));
-    }
-    template <IndexValue... I>
-        requires(sizeof...(I) == N)
-    [[nodiscard, gnu::always_inline]] T operator()(I... indices) const {
-        return (*this)(Index<N>{static_cast<std::int64_t>(indices)...});
-    }
-    [[nodiscard, gnu::always_inline]] T operator()(const Index<N>& index) const {
-        return array_(checked_position<assertion_level >= 1>("", index));
+    template <class... I>
+        requires IndexArguments<N, I...>
+    [[nodiscard, gnu::always_inline]] T operator()(I... index) const {
+        return array_(checked_position<assertion_level >= 1>("", detail::datatype::index_of<N>(index...)));
     }
 
     /// Part of the array by its indices, as of GlobalArray: see ArraySlice, whose positions start at 0. Throws
@@ -121,38 +115,30 @@ public:
     [[nodiscard]] ArraySlice<const T, N> slice() const { return array_.slice(); }
 
     /// As GlobalArray's, by index.
-    template <IndexValue... I>
-        requires(sizeof...(I) == N)
-    [[nodiscard]] Rank owner(I... indices) const {
-        return owner(Index<N>{static_cast<std::int64_t>(indices)...});
+    template <class... I>
+        requires IndexArguments<N, I...>
+    [[nodiscard]] Rank owner(I... index) const {
+        return array_.owner(checked_position<true>(".owner", detail::datatype::index_of<N>(index...)));
     }
-    [[nodiscard]] Rank owner(const Index<N>& index) const {
-        return array_.owner(checked_position<true>(".owner", index));
-    }
-    template <IndexValue... I>
-        requires(sizeof...(I) == N)
-    [[nodiscard]] bool is_local(I... indices) const {
-        return is_local(Index<N>{static_cast<std::int64_t>(indices)...});
-    }
-    [[nodiscard]] bool is_local(const Index<N>& index) const {
-        return array_.is_local(checked_position<true>(".is_local", index));
+    template <class... I>
+        requires IndexArguments<N, I...>
+    [[nodiscard]] bool is_local(I... index) const {
+        return array_.is_local(checked_position<true>(".is_local", detail::datatype::index_of<N>(index...)));
     }
     /// The local indices, if they are one domain. Throws UsageError if they are several: then use `for (auto positions
     /// : a.array().local_domains()) for (auto index : a.indices(positions)) …`, or for_each_local().
     [[nodiscard]] Domain<N> local_domain() const { return indices(array_.local_domain()); }
     [[nodiscard]] Domain<N> local_domain(Rank rank) const { return indices(array_.local_domain(rank)); }
     /// A local element as plain memory. Assertion level 1 checks that the calling rank owns it (RangeError).
-    template <IndexValue... I>
-        requires(sizeof...(I) == N)
-    [[nodiscard]] T& local(I... indices) {
-        return array_.local(
-            checked_position<assertion_level >= 1>(".local", Index<N>{static_cast<std::int64_t>(indices)...}));
+    template <class... I>
+        requires IndexArguments<N, I...>
+    [[nodiscard]] T& local(I... index) {
+        return array_.local(checked_position<assertion_level >= 1>(".local", detail::datatype::index_of<N>(index...)));
     }
-    template <IndexValue... I>
-        requires(sizeof...(I) == N)
-    [[nodiscard]] const T& local(I... indices) const {
-        return array_.local(
-            checked_position<assertion_level >= 1>(".local", Index<N>{static_cast<std::int64_t>(indices)...}));
+    template <class... I>
+        requires IndexArguments<N, I...>
+    [[nodiscard]] const T& local(I... index) const {
+        return array_.local(checked_position<assertion_level >= 1>(".local", detail::datatype::index_of<N>(index...)));
     }
     /// Calls `function(index, element)` for each local element.
     template <class Function>

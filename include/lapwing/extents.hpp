@@ -22,6 +22,11 @@ using Index = std::array<std::int64_t, N>;
 template <class I>
 concept IndexValue = std::integral<I> && !std::same_as<I, bool>;
 
+/// What names an element of N dimensions: N integers, or one Index<N>.
+template <std::size_t N, class... I>
+concept IndexArguments = (sizeof...(I) == N && (IndexValue<I> && ...)) ||
+                         (sizeof...(I) == 1 && (std::convertible_to<const I&, Index<N>> && ...));
+
 namespace detail::datatype {
 
 [[noreturn]] void throw_value_too_large(std::uint64_t value);
@@ -34,6 +39,14 @@ template <IndexValue I>
             throw_value_too_large(static_cast<std::uint64_t>(value));
     }
     return static_cast<std::int64_t>(value);
+}
+
+/// The index that such arguments mean. An unsigned value above 2^63 becomes negative, which every check rejects, too.
+template <std::size_t N, class... I>
+    requires IndexArguments<N, I...>
+[[nodiscard, gnu::always_inline]] constexpr Index<N> index_of(const I&... index) noexcept {
+    if constexpr (sizeof...(I) == N && (IndexValue<I> && ...)) return {static_cast<std::int64_t>(index)...};
+    else return (index, ...); // the only one
 }
 
 /// "(3, 9)".

@@ -177,21 +177,18 @@ public:
     [[nodiscard]] std::uint64_t size() const { return domain().size(); }
 
     /// The rank that owns an element (of a replicated array: the calling rank). Throws RangeError.
-    template <IndexValue... I>
-        requires(sizeof...(I) == N)
-    [[nodiscard]] Rank owner(I... indices) const {
-        return owner(to_index(indices...));
+    template <class... I>
+        requires IndexArguments<N, I...>
+    [[nodiscard]] Rank owner(I... index) const {
+        return checked_location(".owner", detail::datatype::index_of<N>(index...)).owner;
     }
-    [[nodiscard]] Rank owner(const Index<N>& index) const { return checked_location(".owner", index).owner; }
 
     /// Whether the calling rank owns an element. Throws RangeError.
-    template <IndexValue... I>
-        requires(sizeof...(I) == N)
-    [[nodiscard]] bool is_local(I... indices) const {
-        return is_local(to_index(indices...));
-    }
-    [[nodiscard]] bool is_local(const Index<N>& index) const {
-        return state_.box.holds(index) || owner(index).value == core_.own_rank;
+    template <class... I>
+        requires IndexArguments<N, I...>
+    [[nodiscard]] bool is_local(I... index) const {
+        const Index<N> at = detail::datatype::index_of<N>(index...);
+        return state_.box.holds(at) || checked_location(".is_local", at).owner.value == core_.own_rank;
     }
 
     /// The indices that the calling rank owns, if they are one rectangular domain: always with Block, Cyclic (with a
@@ -211,23 +208,18 @@ public:
 
     // Elements.
 
-    /// The element at an index, whoever owns it. Bounds are checked at assertion level 1 (RangeError).
-    template <IndexValue... I>
-        requires(sizeof...(I) == N)
-    [[nodiscard, gnu::always_inline]] reference operator()(I... indices) {
-        return (*this)(to_index(indices...));
-    }
-    [[nodiscard, gnu::always_inline]] reference operator()(const Index<N>& index) {
-        return {*this, address<assertion_level >= 1>("", index), index};
+    /// The element at an index, `a(i, j)` or `a(index)`, whoever owns it. Bounds are checked at assertion level 1
+    /// (RangeError).
+    template <class... I>
+        requires IndexArguments<N, I...>
+    [[nodiscard, gnu::always_inline]] reference operator()(I... index) {
+        return reference_to<assertion_level >= 1>("", detail::datatype::index_of<N>(index...));
     }
     /// The value, from a const array.
-    template <IndexValue... I>
-        requires(sizeof...(I) == N)
-    [[nodiscard, gnu::always_inline]] T operator()(I... indices) const {
-        return (*this)(to_index(indices...));
-    }
-    [[nodiscard, gnu::always_inline]] T operator()(const Index<N>& index) const {
-        return reference{*this, address<assertion_level >= 1>("", index), index}.get();
+    template <class... I>
+        requires IndexArguments<N, I...>
+    [[nodiscard, gnu::always_inline]] T operator()(I... index) const {
+        return reference_to<assertion_level >= 1>("", detail::datatype::index_of<N>(index...)).get();
     }
 
     /// Part of the array, for assignments and bulk reads: for each dimension a Range, a Triplet, `all`, or one index,
@@ -252,30 +244,23 @@ public:
     [[nodiscard]] ArraySlice<const T, N> slice() const { return ArraySlice<const T, N>{this->geometry(".slice")}; }
 
     /// As operator(), with the bounds checked at every assertion level.
-    template <IndexValue... I>
-        requires(sizeof...(I) == N)
-    [[nodiscard]] reference at(I... indices) {
-        return at(to_index(indices...));
+    template <class... I>
+        requires IndexArguments<N, I...>
+    [[nodiscard]] reference at(I... index) {
+        return reference_to<true>(".at", detail::datatype::index_of<N>(index...));
     }
-    [[nodiscard]] reference at(const Index<N>& index) { return {*this, address<true>(".at", index), index}; }
-    template <IndexValue... I>
-        requires(sizeof...(I) == N)
-    [[nodiscard]] T at(I... indices) const {
-        return at(to_index(indices...));
-    }
-    [[nodiscard]] T at(const Index<N>& index) const {
-        return reference{*this, address<true>(".at", index), index}.get();
+    template <class... I>
+        requires IndexArguments<N, I...>
+    [[nodiscard]] T at(I... index) const {
+        return reference_to<true>(".at", detail::datatype::index_of<N>(index...)).get();
     }
 
     /// A hint that the calling thread will soon read the element; const arrays have it, too. An element on another node
     /// is requested now, if the array is cached; one that is reached by load is brought into the processor's cache.
-    template <IndexValue... I>
-        requires(sizeof...(I) == N)
-    void prefetch(I... indices) const {
-        prefetch(to_index(indices...));
-    }
-    void prefetch(const Index<N>& index) const {
-        reference{*this, address<assertion_level >= 1>("", index), index}.prefetch();
+    template <class... I>
+        requires IndexArguments<N, I...>
+    void prefetch(I... index) const {
+        reference_to<assertion_level >= 1>("", detail::datatype::index_of<N>(index...)).prefetch();
     }
 
     // Prefetch of what a rank will read, stated once before a loop that stays as it is: docs/prefetch.md.
@@ -299,14 +284,12 @@ public:
         choose_ways();
     }
     /// Whether the calling rank has a copy of an element. Throws RangeError.
-    template <IndexValue... I>
-        requires(sizeof...(I) == N)
-    [[nodiscard]] bool is_prefetched(I... indices) const {
-        return is_prefetched(to_index(indices...));
-    }
-    [[nodiscard]] bool is_prefetched(const Index<N>& index) const {
-        check_bounds(".is_prefetched", index);
-        return this->copy_of(index) != nullptr;
+    template <class... I>
+        requires IndexArguments<N, I...>
+    [[nodiscard]] bool is_prefetched(I... index) const {
+        const Index<N> at = detail::datatype::index_of<N>(index...);
+        check_bounds(".is_prefetched", at);
+        return this->copy_of(at) != nullptr;
     }
     /// Reads of local, prefetched and node-shared elements, for loops: see PrefetchedView. Fills automatic copies if
     /// they are stale. Valid until the next acquire (automatic) or update(), as long as the array has its patterns. If
@@ -319,18 +302,16 @@ public:
     /// A local element by its global index, as plain memory (of a replicated array: the local copy, and only that).
     /// Assertion level 1 checks that the calling rank owns it (RangeError). Each access compares its index, so that a
     /// loop over all local elements is not vectorised; local_span() and local_view() do not compare.
-    template <IndexValue... I>
-        requires(sizeof...(I) == N)
-    [[nodiscard]] T& local(I... indices) {
-        return local(to_index(indices...));
+    template <class... I>
+        requires IndexArguments<N, I...>
+    [[nodiscard]] T& local(I... index) {
+        return own_element(detail::datatype::index_of<N>(index...));
     }
-    [[nodiscard]] T& local(const Index<N>& index) { return own_element(index); }
-    template <IndexValue... I>
-        requires(sizeof...(I) == N)
-    [[nodiscard]] const T& local(I... indices) const {
-        return local(to_index(indices...));
+    template <class... I>
+        requires IndexArguments<N, I...>
+    [[nodiscard]] const T& local(I... index) const {
+        return own_element(detail::datatype::index_of<N>(index...));
     }
-    [[nodiscard]] const T& local(const Index<N>& index) const { return own_element(index); }
 
     /// The local part as memory: with Block and Replicated, element (0, …, 0) of the view is the first of
     /// local_domain(); with Cyclic and BlockCyclic the local elements are packed in ascending order of their indices.
@@ -466,12 +447,6 @@ public:
 private:
     using Base::capacity_, Base::copies_, Base::core_, Base::halo_, Base::team_, Base::title_, Base::window_;
 
-    template <IndexValue... I>
-    [[nodiscard]] static constexpr Index<N> to_index(I... indices) noexcept {
-        // An unsigned value above 2^63 becomes negative, which every check rejects, too.
-        return Index<N>{static_cast<std::int64_t>(indices)...};
-    }
-
     [[nodiscard]] T* near_address(std::uint64_t offset) const noexcept {
         // Spares the caller the test for null.
         if (state_.near == nullptr) __builtin_unreachable();
@@ -505,6 +480,11 @@ private:
         }
         if (state_.all.holds(index)) return nullptr;
         return detail::support::seldom<&GlobalArray::template other_address<Checked>>(*this, call, index);
+    }
+
+    template <bool Checked>
+    [[nodiscard, gnu::always_inline]] reference reference_to(const char* call, const Index<N>& index) const {
+        return {*this, address<Checked>(call, index), index};
     }
 
     friend detail::arrays::ArrayFunctions<GlobalArray, T, N>;

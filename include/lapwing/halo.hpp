@@ -91,18 +91,16 @@ public:
     }
 
     /// An element by its global index. Not checked: `index` must be in domain().
-    template <IndexValue... I>
-        requires(sizeof...(I) == N)
-    [[nodiscard]] T& operator()(I... indices) {
-        return memory_[place(Index<N>{static_cast<std::int64_t>(indices)...})];
+    template <class... I>
+        requires IndexArguments<N, I...>
+    [[nodiscard]] T& operator()(I... index) {
+        return memory_[place(detail::datatype::index_of<N>(index...))];
     }
-    template <IndexValue... I>
-        requires(sizeof...(I) == N)
-    [[nodiscard]] const T& operator()(I... indices) const {
-        return memory_[place(Index<N>{static_cast<std::int64_t>(indices)...})];
+    template <class... I>
+        requires IndexArguments<N, I...>
+    [[nodiscard]] const T& operator()(I... index) const {
+        return memory_[place(detail::datatype::index_of<N>(index...))];
     }
-    [[nodiscard]] T& operator()(const Index<N>& index) { return memory_[place(index)]; }
-    [[nodiscard]] const T& operator()(const Index<N>& index) const { return memory_[place(index)]; }
 
     /// The indices that have memory here: those of the local block, and `depth` more on each side, also beyond the
     /// array's edges.

@@ -41,15 +41,12 @@ public:
     }
 
     /// An element by its global index.
-    template <IndexValue... I>
-        requires(sizeof...(I) == N)
-    [[nodiscard]] const T& operator()(I... indices) const noexcept {
-        return (*this)(Index<N>{static_cast<std::int64_t>(indices)...});
-    }
-    /// The same.
-    [[nodiscard]] const T& operator()(const Index<N>& index) const noexcept {
-        std::int64_t offset = index[N - 1] - origin_;
-        for (std::size_t d = 0; d + 1 < N; ++d) offset += index[d] * strides_[d];
+    template <class... I>
+        requires IndexArguments<N, I...>
+    [[nodiscard]] const T& operator()(I... index) const noexcept {
+        const Index<N> at = detail::datatype::index_of<N>(index...);
+        std::int64_t offset = at[N - 1] - origin_;
+        for (std::size_t d = 0; d + 1 < N; ++d) offset += at[d] * strides_[d];
         return first_[offset];
     }
 

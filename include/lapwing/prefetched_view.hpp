@@ -46,19 +46,17 @@ public:
         : own_{own}, last_{own}, array_{&array}, table_{table} {}
 
     /// The value of an element that is local, prefetched, or on the same node. Throws RangeError for others.
-    template <IndexValue... I>
-        requires(sizeof...(I) == N)
-    [[nodiscard]] T operator()(I... indices) const {
-        return (*this)(Index<N>{static_cast<std::int64_t>(indices)...});
-    }
-    [[nodiscard]] T operator()(const Index<N>& index) const {
+    template <class... I>
+        requires IndexArguments<N, I...>
+    [[nodiscard]] T operator()(I... index) const {
+        const Index<N> at = detail::datatype::index_of<N>(index...);
         if constexpr (N == 1) { // of more dimensions there is no table
             if (!table_.empty())
-                if (const T* const element = table_.template find<T>(index)) [[likely]]
+                if (const T* const element = table_.template find<T>(at)) [[likely]]
                     return *element;
         }
-        if (const T* const element = own_.template find<T>(index)) return *element;
-        return *find_other(index);
+        if (const T* const element = own_.template find<T>(at)) return *element;
+        return *find_other(at);
     }
 
     /// The elements of a row starting at `index`, as far as they are contiguous in memory: perhaps fewer than `count`,

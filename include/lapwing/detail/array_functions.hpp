@@ -138,8 +138,8 @@ private:
         self().require_open(call);
         for (const auto& listed : indices) {
             if (self().core_.user_map == nullptr && !self().core_.replicated)
-                self().check_bounds(call, index_of(listed));
-            else (void)location(call, index_of(listed));
+                self().check_bounds(call, datatype::index_of<N>(listed));
+            else (void)location(call, datatype::index_of<N>(listed));
         }
         using Results = functions::Batches::Results;
         functions::Batches batches{*self().team_, call, result_bytes == 0 ? Results::none : Results::asked};
@@ -147,7 +147,7 @@ private:
         functions::begin_list(self().window_);
         std::size_t k = 0;
         for (const auto& listed : indices) {
-            const Location at = self().locate(index_of(listed));
+            const Location at = self().locate(datatype::index_of<N>(listed));
             const auto add = [&](const Value& argument) {
                 batches.add(at.owner, functions::entry_of<S, F>, self().window_, at.offset, result(k),
                             static_cast<std::uint32_t>(result_bytes), repeats, argument);
@@ -158,11 +158,6 @@ private:
         }
         batches.finish();
         functions::end_list(self().window_);
-    }
-    template <class Listed>
-    [[nodiscard]] static Index<N> index_of(const Listed& listed) {
-        if constexpr (std::convertible_to<const Listed&, const Index<N>&>) return listed;
-        else return Index<N>{static_cast<std::int64_t>(listed)};
     }
 };
 

@@ -306,10 +306,7 @@ std::vector<detail::arrays::ListedPlace> GlobalArray<T, N>::places_of(const char
     std::vector<detail::arrays::ListedPlace> places;
     places.reserve(count);
     for (const auto& listed : indices) {
-        Index<N> index;
-        if constexpr (std::convertible_to<decltype(listed), const Index<N>&>) index = listed;
-        else index = to_index(listed);
-        const Location location = checked_location(call, index);
+        const Location location = checked_location(call, detail::datatype::index_of<N>(listed));
         places.push_back({location.owner.value, location.offset * sizeof(T)});
     }
     return places;

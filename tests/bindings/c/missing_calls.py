@@ -48,7 +48,7 @@ VALUES = {
     "reduce_along": "lapwing_array_reduce_along", "reduced_along": "lapwing_array_reduce_along",
 }  # fmt: skip
 # Concepts, names of C++'s own, and what reads like a name in a header.
-NO_NAMES = {"ReplicatedDistribution", "Integer", "IndexValue", "Index", "TriviallyCopyable", "part", "copy_constructible", "static_cast", "sizeof"}
+NO_NAMES = {"ReplicatedDistribution", "Integer", "IndexValue", "IndexArguments", "Index", "TriviallyCopyable", "part", "copy_constructible", "static_cast", "sizeof"}
 
 ELSEWHERE = {
     "close": "free",  # of every class
