@@ -117,12 +117,11 @@ void throw_no_view(const ArrayTitle& array, const char* call) {
 void throw_gaps(const ArrayTitle& array, const char* call, std::int64_t halo, int ranks) {
     if (halo != 0)
         throw UsageError{fmt::format("{}: the rows of the array have room for a halo of {} elements at their ends; use "
-                                     "padded_local_view() and its "
-                                     "strides, for_each_local(), or an array without a halo",
+                                     "local_view() and its strides, for_each_local(), or an array without a halo",
                                      array.start(call), halo)};
     throw UsageError{
         fmt::format("{}: the blocks of the distribution do not go round evenly over {} ranks, so that rows of some "
-                    "parts have unused elements at their ends; use padded_local_view() and its strides, "
+                    "parts have unused elements at their ends; use local_view() and its strides, "
                     "for_each_local(), or extents that the blocks of all processes divide",
                     array.start(call), ranks)};
 }

@@ -124,7 +124,7 @@ public:
         for (std::size_t d = 0; d < N; ++d) start_ -= first[d] * strides_[d];
     }
     /// The own part of an array of which the calling rank owns one domain.
-    explicit Indexed(GlobalArray<T, N>& array) : Indexed{array.padded_local_view(), array.local_domain().first()} {}
+    explicit Indexed(GlobalArray<T, N>& array) : Indexed{array.local_view(), array.local_domain().first()} {}
 
     template <IndexValue... I>
         requires(sizeof...(I) == N)

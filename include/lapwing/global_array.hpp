@@ -315,17 +315,14 @@ public:
 
     /// The local part as memory: with Block and Replicated, element (0, …, 0) of the view is the first of
     /// local_domain(); with Cyclic and BlockCyclic the local elements are packed in ascending order of their indices.
-    /// The rows follow each other without gaps: `local_view().data_handle()[k]` is element k of local_span(). Throws
-    /// UsageError for a user-defined distribution, whose parts need not be rectangular; and, on every rank, if the rows
-    /// of some rank's part have gaps between them: BlockCyclic in two or more dimensions, if the blocks of any
-    /// dimension but the first are not distributed evenly.
+    /// Rows may have unused elements between them, which the view's strides show, and is_exhaustive() on this rank: in
+    /// two or more dimensions with a halo, and with BlockCyclic if the blocks of any dimension but the first are not
+    /// distributed evenly. Throws UsageError for a user-defined distribution, whose parts need not be rectangular.
     [[nodiscard]] LocalView<T, N> local_view();
     [[nodiscard]] LocalView<const T, N> local_view() const;
-    /// The same if rows may have unused elements between them; the view's strides show these.
-    [[nodiscard]] LocalView<T, N> padded_local_view();
-    [[nodiscard]] LocalView<const T, N> padded_local_view() const;
     /// The local elements, contiguous in memory, in the order of local_view(): for loops over all of them at the speed
-    /// of a pointer, and for algorithms and other libraries. Throws UsageError as local_view().
+    /// of a pointer, and for algorithms and other libraries. Throws UsageError as local_view(); and, on every rank, if
+    /// the rows of some rank's part have gaps between them.
     [[nodiscard]] std::span<T> local_span();
     [[nodiscard]] std::span<const T> local_span() const;
 
@@ -567,7 +564,7 @@ private:
             });
     }
     [[nodiscard]] LocalView<T, N> view(const char* call) const;
-    [[nodiscard]] LocalView<T, N> dense_view(const char* call) const;
+    [[nodiscard]] std::span<T> dense_elements(const char* call) const;
     [[nodiscard]] T* segment() const noexcept { return reinterpret_cast<T*>(this->own_memory()); }
     /// Where the elements of a list are. Throws RangeError, also unless there are `others` of them (SIZE_MAX: any
     /// number).

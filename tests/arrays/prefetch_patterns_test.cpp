@@ -346,7 +346,7 @@ TEST_CASE("copies in the halo are plain memory around the local block, with and 
             a.barrier();
             a.fill(2);
             CHECK(a.sum() == 2.0 * 10 * 9 * 8);
-            const auto own = std::as_const(a).padded_local_view();
+            const auto own = std::as_const(a).local_view();
             if (!a.local_domain().empty())
                 CHECK(own.extents()[2] == static_cast<std::int64_t>(a.local_domain().range(2).size()));
             a.barrier();
@@ -372,10 +372,10 @@ TEST_CASE("a halo that an array cannot have, or does not, is an error that says 
                test::says({"narrow", ".halo = "}));
     if (runtime.size() > 1) {
         GlobalArray<double, 2> columns{runtime, {8, 8}, Block{.grid = {1, 0}}, {.name = "columns", .halo = 3}};
-        CHECK_THAT(test::message_of<UsageError>([&] { (void)columns.local_view(); }),
-                   test::says({"columns", "halo of 3", "padded_local_view"}));
+        CHECK_THAT(test::message_of<UsageError>([&] { (void)columns.local_span(); }),
+                   test::says({"columns", "halo of 3", "local_view()"}));
         GlobalArray<double, 2> rows{runtime, {8, 8}, Block{.grid = {0, 1}}, {.name = "rows", .halo = 3}};
-        CHECK(rows.local_view().size() == rows.local_domain().size());
+        CHECK(rows.local_span().size() == rows.local_domain().size());
     }
     CHECK_THAT(test::message_of<UsageError>([&] { (void)array.halo_view(); }),
                test::says({"narrow", "PrefetchStorage::halo"}));

@@ -248,37 +248,29 @@ LocalView<T, N> GlobalArray<T, N>::view(const char* call) const {
 }
 
 template <TriviallyCopyable T, std::size_t N>
-LocalView<T, N> GlobalArray<T, N>::dense_view(const char* call) const {
-    const LocalView<T, N> dense = view(call);
+std::span<T> GlobalArray<T, N>::dense_elements(const char* call) const {
+    const LocalView<T, N> own = view(call);
     // On every rank, whether its own segment has gaps or not: else a program fails on the one with the odd segment
     // only.
     if (core_.map.has_gaps()) detail::arrays::throw_gaps(title_, call, halo_, team_->size());
-    return dense;
+    return own.elements();
 }
 
 template <TriviallyCopyable T, std::size_t N>
 LocalView<T, N> GlobalArray<T, N>::local_view() {
-    return dense_view(".local_view");
+    return view(".local_view");
 }
 template <TriviallyCopyable T, std::size_t N>
 LocalView<const T, N> GlobalArray<T, N>::local_view() const {
-    return dense_view(".local_view");
-}
-template <TriviallyCopyable T, std::size_t N>
-LocalView<T, N> GlobalArray<T, N>::padded_local_view() {
-    return view(".padded_local_view");
-}
-template <TriviallyCopyable T, std::size_t N>
-LocalView<const T, N> GlobalArray<T, N>::padded_local_view() const {
-    return view(".padded_local_view");
+    return view(".local_view");
 }
 template <TriviallyCopyable T, std::size_t N>
 std::span<T> GlobalArray<T, N>::local_span() {
-    return dense_view(".local_span").elements();
+    return dense_elements(".local_span");
 }
 template <TriviallyCopyable T, std::size_t N>
 std::span<const T> GlobalArray<T, N>::local_span() const {
-    return dense_view(".local_span").elements();
+    return dense_elements(".local_span");
 }
 
 template <TriviallyCopyable T, std::size_t N>

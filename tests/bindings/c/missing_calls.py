@@ -80,7 +80,7 @@ ELSEWHERE = {
     "GlobalArray::dimensions": "array_shape", "GlobalArray::rank": "array_shape", "GlobalArray::extents": "array_shape",
     "GlobalArray::extent": "array_shape", "GlobalArray::local_domain": "array_domain", "GlobalArray::local_domains": "array_domain_count",
     "GlobalArray::at": "array_get_element", "GlobalArray::slice": "slice_create", "GlobalArray::local_view": "array_local",
-    "GlobalArray::padded_local_view": "array_local", "GlobalArray::local_span": "array_local", "GlobalArray::for_each_local": "array_domain",
+    "GlobalArray::local_span": "array_local", "GlobalArray::for_each_local": "array_domain",
     "GlobalArray::start_fetch": "array_start_fetch_list", "GlobalArray::start_compare_swap": "array_start_compare_swap_list",
     "GlobalArray::copy_from": "array_copy", "GlobalArray::min_location": "array_min", "GlobalArray::max_location": "array_max",
     "GlobalArray::transform_reduce": "array_reduce",
