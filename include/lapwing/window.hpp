@@ -212,13 +212,6 @@ public:
         if constexpr (detail::values::check_destination<V>())
             get_bytes(target, offset, detail::values::bytes_of(destination));
     }
-    /// With an explicit element type: `w.get<double>(rank, offset, std::span{pointer, count})`; likewise for the other
-    /// calls.
-    template <class T>
-    void get(Rank target, Offset offset, std::span<T> destination) {
-        if constexpr (detail::values::check_destination<std::span<T>>())
-            get_bytes(target, offset, detail::values::bytes_of(destination));
-    }
     template <class T>
         requires(!std::is_reference_v<T>)
     [[nodiscard]] T get(Rank target, Offset offset) {
@@ -232,11 +225,6 @@ public:
         else if constexpr (detail::values::Range<const V&>) put_bytes(target, offset, detail::values::bytes_of(source));
         else put_from_host(target, offset, detail::values::bytes_of(source)); // one value is a variable
     }
-    template <class T>
-    void put(Rank target, Offset offset, std::span<const T> source) {
-        if constexpr (detail::values::check_argument<std::span<const T>>())
-            put_bytes(target, offset, detail::values::bytes_of(source));
-    }
     template <class V>
     Completion start_get(Rank target, Offset offset, V&& destination) {
         if constexpr (detail::values::check_destination<V>())
@@ -246,18 +234,6 @@ public:
     template <class V>
     Completion start_put(Rank target, Offset offset, V&& source) {
         if constexpr (detail::values::check_argument<V>() && detail::values::check_lasting<V>())
-            return start_put_bytes(target, offset, detail::values::bytes_of(source));
-        else return {};
-    }
-    template <class T>
-    Completion start_get(Rank target, Offset offset, std::span<T> destination) {
-        if constexpr (detail::values::check_destination<std::span<T>>())
-            return start_get_bytes(target, offset, detail::values::bytes_of(destination));
-        else return {};
-    }
-    template <class T>
-    Completion start_put(Rank target, Offset offset, std::span<const T> source) {
-        if constexpr (detail::values::check_argument<std::span<const T>>())
             return start_put_bytes(target, offset, detail::values::bytes_of(source));
         else return {};
     }
@@ -388,11 +364,6 @@ public:
     template <class V>
     void put_notify(Rank target, Offset offset, const V& source, unsigned counter) {
         if constexpr (detail::values::check_argument<const V&>())
-            put_notify_bytes(target, offset, detail::values::bytes_of(source), counter);
-    }
-    template <class T>
-    void put_notify(Rank target, Offset offset, std::span<const T> source, unsigned counter) {
-        if constexpr (detail::values::check_argument<std::span<const T>>())
             put_notify_bytes(target, offset, detail::values::bytes_of(source), counter);
     }
     /// Notified put with a layout on either side, as put() with layouts; Plan::execute_notify() does the same for a
