@@ -1,10 +1,9 @@
-#include "datatype/mpi_envelope.hpp"
-
-#include <lapwing/layout.hpp>
+#include "datatype/mpi_import.hpp"
 
 #include <lapwing/detail/layout_cursor.hpp>
 #include <lapwing/error.hpp>
 
+#include "datatype/mpi_envelope.hpp"
 #include "datatype/mpi_sizes.hpp"
 #include "src/support/mpi_error.hpp"
 #include "src/support/mpi_state.hpp"
@@ -367,9 +366,9 @@ Layout convert(MPI_Datatype type) {
 
 } // namespace
 
-Layout Layout::from_mpi(MPI_Datatype type, std::uint64_t count) {
+Layout detail::datatype::look_inside(MPI_Datatype type) {
     check_usable(type);
-    return count == 0 ? Layout{} : convert(type).repeat(count, mpi_extent(type).extent);
+    return convert(type);
 }
 
 } // namespace lapwing

@@ -54,12 +54,13 @@ int main() {
         runtime.barrier();
     }
 
-    // The same put with the call of a code that has MPI datatypes already.
+    // The same put in a code that has MPI datatypes already.
     MPI_Datatype column = MPI_DATATYPE_NULL;
     MPI_Type_vector(static_cast<int>(rows), 1, static_cast<int>(n), MPI_DOUBLE, &column);
     MPI_Type_commit(&column);
     const int right = (runtime.rank().value + 1) % ranks;
-    transpose.put(matrix.data() + 5, 1, column, right, 0, rows, MPI_DOUBLE);
+    transpose.put(lapwing::Layout::from_mpi(column), matrix.data() + 5, right, 0,
+                  lapwing::Layout::from_mpi(MPI_DOUBLE, rows));
     runtime.barrier();
     const std::int64_t left = (runtime.rank().value + ranks - 1) % ranks;
     for (std::int64_t i = 0; i < rows; ++i)

@@ -6,6 +6,7 @@
 #include "pipeline/planned_transfer.hpp"
 #include "pipeline/production.hpp"
 #include "src/support/device_memory.hpp"
+#include "src/support/rank_check.hpp"
 #include "window/advised_windows.hpp"
 #include "window/window_state.hpp"
 
@@ -80,7 +81,7 @@ Layout layout_in_part(const window::WindowState& window, const char* call, Rank 
         throw RangeError{
             fmt::format("{}: the layout touches bytes [{}, {}) from offset {} of rank {}, outside of its part of {} "
                         "bytes; stay within Window::size(rank)",
-                        window.who(call), layout.lower(), layout.upper(), offset.bytes, rank.value, size)};
+                        window.who(call), layout.lower(), layout.upper(), support::text_of(offset), rank.value, size)};
     return layout.shift(static_cast<std::int64_t>(offset.bytes));
 }
 

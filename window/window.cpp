@@ -94,13 +94,9 @@ std::byte* Window::other_address(Rank target, Offset offset, std::uint64_t bytes
 void Window::throw_out_of_range(Rank target, Offset offset, std::uint64_t bytes, const char* call) const {
     const WindowState& window = open_state(call); // a closed window has no ranks, so that every call on it comes here
     detail::support::require_rank(target, map_.ranks, [&] { return window.who(call); });
-    // Parts are smaller than 2^63 bytes: a larger offset may have been a negative number.
-    const auto with_sign = static_cast<std::int64_t>(offset.bytes);
-    throw RangeError{fmt::format("{}: {} bytes at offset {}{} of rank {} leave its part of {} bytes; stay within "
-                                 "Window::size(rank)",
-                                 window.who(call), bytes, offset.bytes,
-                                 with_sign < 0 ? fmt::format(" (with a sign it is {})", with_sign) : "", target.value,
-                                 map_.bytes(target))};
+    throw RangeError{
+        fmt::format("{}: {} bytes at offset {} of rank {} leave its part of {} bytes; stay within Window::size(rank)",
+                    window.who(call), bytes, detail::support::text_of(offset), target.value, map_.bytes(target))};
 }
 
 void Window::count(Counter counter, std::uint64_t amount) { state_->statistics().add(counter, amount); }

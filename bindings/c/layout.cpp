@@ -125,7 +125,8 @@ int lapwing_layout_create_patch(int dimensions, const lapwing_range* ranges, con
 }
 
 int lapwing_layout_create_mpi(MPI_Datatype type, uint64_t count, lapwing_layout** layout) {
-    return make_layout("lapwing_layout_create_mpi", layout, [&] { return Layout::from_mpi(type, count); });
+    return make_layout("lapwing_layout_create_mpi", layout,
+                       [&] { return Layout::from_mpi(type, static_cast<std::int64_t>(count)); });
 }
 
 int lapwing_layout_free(lapwing_layout** layout) {

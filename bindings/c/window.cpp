@@ -75,6 +75,19 @@ void require_own(const lapwing_window& window) {
     if (window.inside == nullptr) throw UsageError{"the window belongs to an array, which it ends with; free that"};
 }
 
+/// Displacements of MPI count units of the program's window.
+Offset offset_of(const Window& window, int rank, MPI_Aint displacement) {
+    if (rank == MPI_PROC_NULL) return {};
+    const std::uint64_t bytes = window.size(Rank{rank}); // says if the window is closed, or the rank none
+    const int unit = window.state().transports().rma.unit(Rank{rank});
+    std::int64_t offset = 0;
+    if (displacement < 0 || __builtin_mul_overflow(std::int64_t{displacement}, std::int64_t{unit}, &offset))
+        throw RangeError{fmt::format("{}: the displacement is {}, in units of {} bytes; it must name a byte of the "
+                                     "part of rank {}, which has {}",
+                                     window.name(), displacement, unit, rank, bytes)};
+    return Offset{offset};
+}
+
 } // namespace
 } // namespace lapwing::detail::bindings
 
@@ -105,6 +118,7 @@ void lapwing_window::bind() {
 
 using namespace lapwing::detail::bindings; // NOLINT: the functions below are in the global namespace
 using lapwing::Completion;
+using lapwing::Layout;
 using lapwing::Offset;
 using lapwing::Rank;
 using lapwing::Window;
@@ -274,14 +288,20 @@ int lapwing_window_start_put_layout(lapwing_window* window, int rank, uint64_t o
 
 int lapwing_window_get_mpi(lapwing_window* window, void* buffer, int64_t count, MPI_Datatype type, int rank,
                            MPI_Aint displacement, int64_t target_count, MPI_Datatype target_type) {
-    return guarded("lapwing_window_get_mpi",
-                   [&] { window_of(window).get(buffer, count, type, rank, displacement, target_count, target_type); });
+    return guarded("lapwing_window_get_mpi", [&] {
+        Window& one = window_of(window);
+        const Offset offset = offset_of(one, rank, displacement);
+        one.get(Rank{rank}, offset, Layout::from_mpi(target_type, target_count), Layout::from_mpi(type, count), buffer);
+    });
 }
 
 int lapwing_window_put_mpi(lapwing_window* window, const void* buffer, int64_t count, MPI_Datatype type, int rank,
                            MPI_Aint displacement, int64_t target_count, MPI_Datatype target_type) {
-    return guarded("lapwing_window_put_mpi",
-                   [&] { window_of(window).put(buffer, count, type, rank, displacement, target_count, target_type); });
+    return guarded("lapwing_window_put_mpi", [&] {
+        Window& one = window_of(window);
+        const Offset offset = offset_of(one, rank, displacement);
+        one.put(Layout::from_mpi(type, count), buffer, Rank{rank}, offset, Layout::from_mpi(target_type, target_count));
+    });
 }
 
 int lapwing_window_start_get_mpi(lapwing_window* window, void* buffer, int64_t count, MPI_Datatype type, int rank,
@@ -290,7 +310,10 @@ int lapwing_window_start_get_mpi(lapwing_window* window, void* buffer, int64_t c
     return guarded("lapwing_window_start_get_mpi", [&] {
         Window& one = window_of(window);
         require_pointer(completion, "completion");
-        give(one.start_get(buffer, count, type, rank, displacement, target_count, target_type), completion);
+        const Offset offset = offset_of(one, rank, displacement);
+        give(one.start_get(Rank{rank}, offset, Layout::from_mpi(target_type, target_count),
+                           Layout::from_mpi(type, count), buffer),
+             completion);
     });
 }
 
@@ -300,7 +323,10 @@ int lapwing_window_start_put_mpi(lapwing_window* window, const void* buffer, int
     return guarded("lapwing_window_start_put_mpi", [&] {
         Window& one = window_of(window);
         require_pointer(completion, "completion");
-        give(one.start_put(buffer, count, type, rank, displacement, target_count, target_type), completion);
+        const Offset offset = offset_of(one, rank, displacement);
+        give(one.start_put(Layout::from_mpi(type, count), buffer, Rank{rank}, offset,
+                           Layout::from_mpi(target_type, target_count)),
+             completion);
     });
 }
 

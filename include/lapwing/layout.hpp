@@ -90,9 +90,12 @@ public:
     }
     /// `count` elements of an MPI datatype, in the order of its type signature: the bytes that MPI_Pack would pack. The
     /// datatype may be freed afterwards. Only the type constructors are examined, and regular ones stay compact. Throws
-    /// UsageError for MPI_DATATYPE_NULL and for a type that is not committed. Passing a handle that has been freed is
-    /// undefined behaviour, as in every MPI call. Local call; examining a datatype costs more than a small transfer.
-    [[nodiscard]] static Layout from_mpi(MPI_Datatype type, std::uint64_t count = 1);
+    /// UsageError for MPI_DATATYPE_NULL and for a type that is not committed, RangeError for a negative count. Passing
+    /// a handle that has been freed is undefined behaviour, as in every MPI call. Local call, by as many threads at
+    /// once as MPI allows. A datatype is examined once, which costs more than a small transfer: what was found is kept
+    /// until MPI reports, by deleting an attribute, that the program has freed the datatype. Later calls ask MPI
+    /// nothing.
+    [[nodiscard]] static Layout from_mpi(MPI_Datatype type, std::int64_t count = 1);
     /// A committed MPI datatype with these bytes in this order; its extent is the span from lower() to upper().
     [[nodiscard]] MpiDatatype to_mpi() const;
 

@@ -242,7 +242,8 @@ public:
     /// of the part of `target` starting at `offset`. Complete as put_bytes(). How the bytes travel is decided from
     /// measured costs (for transfers that are repeated, a Plan keeps the decision). Throws RangeError if the layouts
     /// have different numbers of bytes or leave the part; at assertion level 2 UsageError if blocks of `destination`
-    /// overlap. Cost: microseconds for the decision; then one message for each chunk, or for each block of
+    /// overlap. With the target MPI_PROC_NULL nothing is transferred. MPI never sees the datatypes of layouts made by
+    /// Layout::from_mpi(). Cost: microseconds for the decision; then one message for each chunk, or for each block of
     /// `destination`.
     void put(const Layout& source, const void* base, Rank target, Offset offset, const Layout& destination);
     /// Non-contiguous get, in the opposite direction; complete on return.
@@ -252,20 +253,6 @@ public:
     Completion start_put(const Layout& source, const void* base, Rank target, Offset offset, const Layout& destination);
     Completion start_get(Rank target, Offset offset, const Layout& source, const Layout& destination, void* base);
 
-    /// For MPI codes, with the arguments of MPI_Put and MPI_Get: `count` elements of a committed datatype at `buffer`,
-    /// and as many bytes at `target`, `displacement` units from the start of its part (bytes, unless the window is
-    /// adopted and has another displacement unit). Complete as put() and get() with layouts, which they become: MPI
-    /// never sees the datatypes. They are converted once and may be freed right after the call. With the target
-    /// MPI_PROC_NULL nothing is transferred. Throws UsageError for a datatype that is null or not committed, RangeError
-    /// as above and for negative counts.
-    void put(const void* buffer, std::int64_t count, MPI_Datatype type, Rank target, MPI_Aint displacement,
-             std::int64_t target_count, MPI_Datatype target_type);
-    void get(void* buffer, std::int64_t count, MPI_Datatype type, Rank target, MPI_Aint displacement,
-             std::int64_t target_count, MPI_Datatype target_type);
-    Completion start_put(const void* buffer, std::int64_t count, MPI_Datatype type, Rank target, MPI_Aint displacement,
-                         std::int64_t target_count, MPI_Datatype target_type);
-    Completion start_get(void* buffer, std::int64_t count, MPI_Datatype type, Rank target, MPI_Aint displacement,
-                         std::int64_t target_count, MPI_Datatype target_type);
     /// A hint that the calling thread will soon read [offset, offset + bytes) of `target`. If the window is cached, the
     /// bytes are requested now and waited for when they are read. Of memory that is reached by load, the first 1024
     /// bytes are brought into the processor's cache. Throws RangeError.

@@ -3,6 +3,7 @@
 #include <lapwing/rank.hpp>
 
 #include <concepts>
+#include <string>
 #include <string_view>
 
 namespace lapwing::detail::support {
@@ -16,5 +17,9 @@ void require_rank(Rank rank, int ranks, Start&& start, std::string_view name = "
     if (rank.value < 0 || rank.value >= ranks) [[unlikely]]
         throw_no_rank(start(), rank, ranks, name);
 }
+
+/// "18446744073709551612 (with a sign it is -4)": parts are smaller than 2^63 bytes, so that a larger offset may have
+/// been a negative number.
+[[nodiscard]] std::string text_of(Offset offset);
 
 } // namespace lapwing::detail::support

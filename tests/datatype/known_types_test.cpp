@@ -1,7 +1,6 @@
 // Layouts that are kept with datatypes: what MPI is asked for and in which order, and threads that look up at once.
-#include "datatype/mpi_layouts.hpp"
-
 #include <lapwing/error.hpp>
+#include <lapwing/layout.hpp>
 
 #include "support/catch.hpp"
 #include <mpi.h>
@@ -41,7 +40,7 @@ std::recursive_mutex attributes;
 
 std::string refusal_of(MPI_Datatype type) {
     try {
-        (void)detail::datatype::layout_of(type, 1);
+        (void)Layout::from_mpi(type, 1);
     } catch (const UsageError& error) {
         return error.what();
     }
@@ -88,10 +87,9 @@ int MPI_Type_get_extent_x(MPI_Datatype type, MPI_Count* lower, MPI_Count* extent
 TEST_CASE("MPI is asked about a datatype once") {
     for (const bool predefined : {false, true}) {
         MPI_Datatype type = predefined ? MPI_DOUBLE_INT : vector_of(5, 3);
-        const Layout first = detail::datatype::layout_of(type, 7);
-        CHECK(first == Layout::from_mpi(type, 7));
+        const Layout first = Layout::from_mpi(type, 7);
         asked = {.on = true};
-        const Layout second = detail::datatype::layout_of(type, 7);
+        const Layout second = Layout::from_mpi(type, 7);
         asked.on = false;
         CHECK(second == first);
         CHECK(asked.calls.empty());
@@ -112,7 +110,7 @@ TEST_CASE("a handle that MPI knows to be freed is an error that says what to do,
     CHECK(asked.calls == std::vector<std::string>{"MPI_Pack"});
 
     // One that was used before is not served from memory either.
-    CHECK(detail::datatype::layout_of(type, 1) == Layout::strided(4, 4, 8));
+    CHECK(Layout::from_mpi(type, 1) == Layout::strided(4, 4, 8));
     MPI_Datatype copy = type;
     MPI_Type_free(&type);
     asked = {.on = true, .calls = {}, .freed = copy};
@@ -123,12 +121,12 @@ TEST_CASE("a handle that MPI knows to be freed is an error that says what to do,
 
 TEST_CASE("a duplicate of a known datatype is known by itself") {
     MPI_Datatype type = vector_of(6, 2);
-    const Layout layout = detail::datatype::layout_of(type, 1);
+    const Layout layout = Layout::from_mpi(type, 1);
     MPI_Datatype duplicate = MPI_DATATYPE_NULL;
     MPI_Type_dup(type, &duplicate);
-    CHECK(detail::datatype::layout_of(duplicate, 1) == layout);
+    CHECK(Layout::from_mpi(duplicate, 1) == layout);
     MPI_Type_free(&type);
-    CHECK(detail::datatype::layout_of(duplicate, 1) == layout);
+    CHECK(Layout::from_mpi(duplicate, 1) == layout);
     MPI_Type_free(&duplicate);
 }
 
@@ -148,9 +146,9 @@ TEST_CASE("threads may meet new datatypes while others free theirs") {
                 const int stride = 2 + (round + t) % 50;
                 MPI_Datatype type = vector_of(3, stride);
                 for (int time = 0; time < 2; ++time)
-                    wrong += detail::datatype::layout_of(type, 1) == Layout::strided(3, 4, 4 * stride) ? 0 : 1;
+                    wrong += Layout::from_mpi(type, 1) == Layout::strided(3, 4, 4 * stride) ? 0 : 1;
                 MPI_Type_free(&type);
-                wrong += detail::datatype::layout_of(shared, 1) == Layout::strided(3, 4, 36) ? 0 : 1;
+                wrong += Layout::from_mpi(shared, 1) == Layout::strided(3, 4, 36) ? 0 : 1;
             }
         });
     for (std::thread& thread : running) thread.join();
@@ -164,11 +162,11 @@ TEST_CASE("threads may meet new datatypes while others free theirs") {
         for (int t = 0; t < threads; ++t)
             running.emplace_back([&] {
                 for (++ready; ready < threads;) std::this_thread::yield();
-                wrong += detail::datatype::layout_of(type, 1) == Layout::strided(3, 4, 4 * (5 + round)) ? 0 : 1;
+                wrong += Layout::from_mpi(type, 1) == Layout::strided(3, 4, 4 * (5 + round)) ? 0 : 1;
             });
         for (std::thread& thread : running) thread.join();
         asked = {.on = true};
-        wrong += detail::datatype::layout_of(type, 1) == Layout::strided(3, 4, 4 * (5 + round)) ? 0 : 1;
+        wrong += Layout::from_mpi(type, 1) == Layout::strided(3, 4, 4 * (5 + round)) ? 0 : 1;
         asked.on = false;
         wrong += asked.calls.empty() ? 0 : 1; // known, whoever came last
         MPI_Type_free(&type);

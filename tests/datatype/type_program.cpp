@@ -341,7 +341,7 @@ std::string check_type_program(std::span<const std::uint8_t> bytes) {
         return what + ": " + std::to_string(count) + " of " + program.text();
     };
 
-    const Layout layout = Layout::from_mpi(type.get(), static_cast<std::uint64_t>(count));
+    const Layout layout = Layout::from_mpi(type.get(), count);
     const Flat order = packed_order(type.get(), count);
     if (flatten(layout) != order) return wrong("imported bytes differ from those of MPI_Pack");
     if (!(layout == Layout::list(blocks_of(order)))) return wrong("the layout is not equal to the list of its blocks");

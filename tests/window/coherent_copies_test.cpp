@@ -144,14 +144,10 @@ private:
     }
     void put_datatype() {
         const Sides what = sides();
-        const MpiDatatype here = what.source.layout.to_mpi();
-        const MpiDatatype there = what.target.layout.to_mpi();
-        const auto displacement = static_cast<MPI_Aint>(base_);
-        if (random_.number(0, 1) == 0)
-            window_.put(memory_.data(), 1, here.get(), target_.value, displacement, 1, there.get());
-        else
-            wait_now_or_later(
-                window_.start_put(memory_.data(), 1, here.get(), target_.value, displacement, 1, there.get()));
+        const Layout here = Layout::from_mpi(what.source.layout.to_mpi().get());
+        const Layout there = Layout::from_mpi(what.target.layout.to_mpi().get());
+        if (random_.number(0, 1) == 0) window_.put(here, memory_.data(), target_, Offset{base_}, there);
+        else wait_now_or_later(window_.start_put(here, memory_.data(), target_, Offset{base_}, there));
     }
     [[nodiscard]] Plan plan(const Sides& what) {
         return Plan::put(window_, what.source.layout, target_, Offset{base_}, what.target.layout, options());

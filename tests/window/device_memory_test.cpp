@@ -63,8 +63,6 @@ void check_refusals(const MockDevice& device) {
     CHECK_THAT(message_of<UsageError>([&] { window.put_notify(target, Offset{0}, gpu, 0); }), refused);
     CHECK_THAT(message_of<UsageError>([&] { window.put(columns, gpu.data(), target, Offset{0}, columns); }), refused);
     CHECK_THAT(message_of<UsageError>([&] { window.get(target, Offset{0}, columns, columns, gpu.data()); }), refused);
-    CHECK_THAT(message_of<UsageError>([&] { window.put(gpu.data(), 4, MPI_DOUBLE, target, 0, 4, MPI_DOUBLE); }),
-               refused);
     lapwing::Plan plan = lapwing::Plan::put(window, columns, target, Offset{0}, columns);
     CHECK_THAT(message_of<UsageError>([&] { plan.start(gpu.data()).wait(); }), refused);
     CHECK_THAT(message_of<UsageError>([&] { (void)plan.produce(gpu.data()); }), refused);

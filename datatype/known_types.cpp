@@ -1,9 +1,13 @@
-#include "datatype/mpi_layouts.hpp"
-
 #include "datatype/mpi_envelope.hpp"
+#include "datatype/mpi_import.hpp"
 #include "datatype/mpi_sizes.hpp"
 #include "src/support/mpi_error.hpp"
 #include "src/support/mutex.hpp"
+
+#include <lapwing/error.hpp>
+#include <lapwing/layout.hpp>
+
+#include <fmt/format.h>
 
 #include <memory>
 #include <mutex>
@@ -11,10 +15,13 @@
 #include <unordered_map>
 #include <utility>
 
-namespace lapwing::detail::datatype {
+namespace lapwing {
 namespace {
 
-using support::check_mpi;
+using detail::datatype::Envelope;
+using detail::datatype::look_inside;
+using detail::datatype::mpi_extent;
+using detail::support::check_mpi;
 
 struct Known {
     Layout one;
@@ -68,20 +75,21 @@ private:
         return MPI_SUCCESS;
     }
 
-    support::SharedMutex mutex_{support::LockRank::leaf};
+    detail::support::SharedMutex mutex_{detail::support::LockRank::leaf};
     std::unordered_map<MPI_Datatype, std::shared_ptr<const Known>> known_;
 };
 
 } // namespace
 
-Layout layout_of(MPI_Datatype type, std::uint64_t count) {
+Layout Layout::from_mpi(MPI_Datatype type, std::int64_t count) {
+    if (count < 0) throw RangeError{fmt::format("Layout::from_mpi: the count is {}; counts are 0 or more", count)};
     std::shared_ptr<const Known> known = KnownTypes::instance().find(type);
     if (known == nullptr) {
-        Layout one = Layout::from_mpi(type); // checks the handle before anything else is asked about it
+        Layout one = look_inside(type); // checks the handle before anything else is asked about it
         known = std::make_shared<const Known>(Known{std::move(one), mpi_extent(type).extent});
         KnownTypes::instance().add(type, known, Envelope{type}.is_predefined());
     }
-    return known->one.repeat(count, known->extent);
+    return known->one.repeat(static_cast<std::uint64_t>(count), known->extent);
 }
 
-} // namespace lapwing::detail::datatype
+} // namespace lapwing
