@@ -209,8 +209,7 @@ void ArrayBase::put_to_all(Offset offset, const void* value, std::uint64_t bytes
     const transport::MemoryMap& map = window_.map();
     require_open("");
     // Each rank starts with its neighbour, so that they do not all write to the same one at a time.
-    for (int step = 1; step <= map.ranks; ++step)
-        window_.put_bytes(Rank{(map.own_rank + step) % map.ranks}, offset, source);
+    for (int step = 1; step <= map.ranks; ++step) window_.put(Rank{(map.own_rank + step) % map.ranks}, offset, source);
 }
 
 bool ArrayBase::same_ranks(const ArrayBase& other) const {

@@ -44,11 +44,11 @@ Subject lapwing_transfer(Runtime& runtime, Window& window, Transfer transfer, Ra
                             const bool single = transfer.in_flight == 1;
                             auto& completion = completions[static_cast<std::size_t>(t)];
                             if (transfer.operation == Operation::get) {
-                                if (single) window.get_bytes(target, offset, mine);
-                                else completion = window.start_get_bytes(target, offset, mine);
+                                if (single) window.get(target, offset, mine);
+                                else completion = window.start_get(target, offset, mine);
                             } else {
-                                if (single) window.put_bytes(target, offset, mine);
-                                else completion = window.start_put_bytes(target, offset, mine);
+                                if (single) window.put(target, offset, mine);
+                                else completion = window.start_put(target, offset, mine);
                             }
                         }
                         for (Completion& completion : completions) completion.wait();

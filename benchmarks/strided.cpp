@@ -231,7 +231,7 @@ void small_puts(Context& context) {
                            }};
         };
         const auto put = [&](std::uint64_t at, std::span<const std::byte> bytes) {
-            window.put_bytes(route.target, Offset{at}, bytes);
+            window.put(route.target, Offset{at}, bytes);
         };
         const auto flush = [&] { window.flush(route.target); };
         for (const std::uint64_t size : {8U, 16U, 40U, 80U, 200U, 400U, 1000U}) {

@@ -193,8 +193,8 @@ void StridedBench::pack_or_unpack(const StridedCell& cell, const Layout& here, s
 }
 
 void StridedBench::transfer_contiguous(const StridedCell& cell, std::span<std::byte> packed) {
-    if (cell.get) return window_.get_bytes(route_.target, Offset{0}, packed);
-    window_.put_bytes(route_.target, Offset{0}, packed);
+    if (cell.get) return window_.get(route_.target, Offset{0}, packed);
+    window_.put(route_.target, Offset{0}, packed);
     window_.flush(route_.target);
 }
 

@@ -31,8 +31,8 @@ public:
         for (std::uint64_t i = 0; i < cell.operations; ++i) {
             const Offset offset{position_ + i * cell.bytes};
             const std::span<std::byte> mine = memory_.subspan(offset.bytes, cell.bytes);
-            completions_[i] = direction_ == Direction::put ? window_.start_put_bytes(target_, offset, mine)
-                                                           : window_.start_get_bytes(target_, offset, mine);
+            completions_[i] = direction_ == Direction::put ? window_.start_put(target_, offset, mine)
+                                                           : window_.start_get(target_, offset, mine);
         }
         position_ += batch_bytes;
     }

@@ -48,7 +48,7 @@ private:
 class FarPart {
 public:
     FarPart(Window& window, int thread, std::uint64_t root) : window_{window}, rank_{thread}, root_{root + skipped} {
-        window_.get_bytes(rank_, Offset{root_}, std::as_writable_bytes(std::span{&copy_, 1}).subspan(skipped));
+        window_.get(rank_, Offset{root_}, std::as_writable_bytes(std::span{&copy_, 1}).subspan(skipped));
     }
     template <class T>
     [[nodiscard]] T get(std::uint64_t at) {

@@ -42,7 +42,7 @@ void Memory::get(const char* call, void* destination, const lapwing_upc_pointer&
     program_.require_within(call, source, bytes);
     program_.require_private(call, destination, bytes);
     noted(source, bytes, false, [&] {
-        program_.heap().get_bytes(rank_of(source), offset_of(source), {static_cast<std::byte*>(destination), bytes});
+        program_.heap().get(rank_of(source), offset_of(source), {static_cast<std::byte*>(destination), bytes});
     });
 }
 
@@ -51,8 +51,8 @@ void Memory::put(const char* call, const lapwing_upc_pointer& destination, const
     program_.require_within(call, destination, bytes);
     program_.require_private(call, source, bytes);
     noted(destination, bytes, true, [&] {
-        program_.heap().put_bytes(rank_of(destination), offset_of(destination),
-                                  {static_cast<const std::byte*>(source), bytes});
+        program_.heap().put(rank_of(destination), offset_of(destination),
+                            {static_cast<const std::byte*>(source), bytes});
     });
 }
 
@@ -79,16 +79,16 @@ void Memory::copy(const char* call, const lapwing_upc_pointer& destination, cons
     for (std::vector<std::byte>& buffer : buffers) buffer.resize(std::min(bytes, piece));
     const auto start_get = [&](std::size_t begin) {
         const std::size_t size = std::min(piece, bytes - begin);
-        return program_.heap().start_get_bytes(rank_of(source), Offset{source.address + begin},
-                                               std::span{buffers[begin / piece % 2]}.first(size));
+        return program_.heap().start_get(rank_of(source), Offset{source.address + begin},
+                                         std::span{buffers[begin / piece % 2]}.first(size));
     };
     noted(source, bytes, false, [&] {
         Completion coming = bytes > 0 ? start_get(0) : Completion{};
         for (std::size_t done = 0; done < bytes; done += piece) {
             coming.wait();
             if (done + piece < bytes) coming = start_get(done + piece);
-            program_.heap().put_bytes(rank_of(destination), Offset{destination.address + done},
-                                      std::span{buffers[done / piece % 2]}.first(std::min(piece, bytes - done)));
+            program_.heap().put(rank_of(destination), Offset{destination.address + done},
+                                std::span{buffers[done / piece % 2]}.first(std::min(piece, bytes - done)));
         }
     });
 }
@@ -104,8 +104,8 @@ void Memory::set(const char* call, const lapwing_upc_pointer& destination, int v
         std::array<std::byte, 16384> piece; // uninitialised: the used part is set
         std::memset(piece.data(), value, std::min(bytes, piece.size()));
         for (std::size_t done = 0; done < bytes; done += piece.size())
-            program_.heap().put_bytes(rank_of(destination), Offset{destination.address + done},
-                                      std::span{piece}.first(std::min(piece.size(), bytes - done)));
+            program_.heap().put(rank_of(destination), Offset{destination.address + done},
+                                std::span{piece}.first(std::min(piece.size(), bytes - done)));
     });
 }
 

@@ -14,8 +14,8 @@ Completion Transfers::start_get(const char* call, void* destination, const lapwi
     program_.require_within(call, source, bytes);
     program_.require_private(call, destination, bytes);
     return program_.memory().noted(source, bytes, false, [&] {
-        return program_.heap().start_get_bytes(rank_of(source), offset_of(source),
-                                               {static_cast<std::byte*>(destination), bytes});
+        return program_.heap().start_get(rank_of(source), offset_of(source),
+                                         {static_cast<std::byte*>(destination), bytes});
     });
 }
 
@@ -25,8 +25,8 @@ Completion Transfers::start_put(const char* call, const lapwing_upc_pointer& des
     program_.require_within(call, destination, bytes);
     program_.require_private(call, source, bytes);
     return program_.memory().noted(destination, bytes, true, [&] {
-        return program_.heap().start_put_bytes(rank_of(destination), offset_of(destination),
-                                               {static_cast<const std::byte*>(source), bytes});
+        return program_.heap().start_put(rank_of(destination), offset_of(destination),
+                                         {static_cast<const std::byte*>(source), bytes});
     });
 }
 

@@ -84,19 +84,16 @@ std::span<std::byte> Window::reachable(Rank target) const {
 
 std::byte* Window::other_address(Rank target, Offset offset, std::uint64_t bytes, const char* call) const {
     const bool rank_ok = static_cast<unsigned>(target.value) < static_cast<unsigned>(map_.ranks);
-    if (!rank_ok || bytes > map_.bytes(target) || offset.bytes > map_.bytes(target) - bytes)
-        throw_out_of_range(target, offset, bytes, call);
+    if (!rank_ok || bytes > map_.bytes(target) || offset.bytes > map_.bytes(target) - bytes) {
+        const WindowState& window = open_state(call); // a closed window has no ranks: every call on it comes here
+        detail::support::require_rank(target, map_.ranks, [&] { return window.who(call); });
+        throw RangeError{fmt::format(
+            "{}: {} bytes at offset {} of rank {} leave its part of {} bytes; stay within Window::size(rank)",
+            window.who(call), bytes, detail::support::text_of(offset), target.value, map_.bytes(target))};
+    }
     detail::window::note_call(state_->facts(), call, target, offset, bytes);
     std::byte* const base = map_.base(target);
     return target.value == map_.own_rank ? map_.own + offset.bytes : base == nullptr ? nullptr : base + offset.bytes;
-}
-
-void Window::throw_out_of_range(Rank target, Offset offset, std::uint64_t bytes, const char* call) const {
-    const WindowState& window = open_state(call); // a closed window has no ranks, so that every call on it comes here
-    detail::support::require_rank(target, map_.ranks, [&] { return window.who(call); });
-    throw RangeError{
-        fmt::format("{}: {} bytes at offset {} of rank {} leave its part of {} bytes; stay within Window::size(rank)",
-                    window.who(call), bytes, detail::support::text_of(offset), target.value, map_.bytes(target))};
 }
 
 void Window::count(Counter counter, std::uint64_t amount) { state_->statistics().add(counter, amount); }

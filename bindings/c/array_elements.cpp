@@ -34,7 +34,7 @@ void get_element(ArrayInside& inside, const PaddedIndex& position, void* value) 
     }
     const Location location = array.stored_location(".get_element", position);
     array.window_of(".get_element")
-        .get_bytes(location.owner, offset_of(array, location), span_at(value, array.element_bytes()));
+        .get(location.owner, offset_of(array, location), span_at(value, array.element_bytes()));
 }
 
 void put_element(const ArrayInside& inside, const PaddedIndex& position, const void* value) {
@@ -43,7 +43,7 @@ void put_element(const ArrayInside& inside, const PaddedIndex& position, const v
     const trace::CallScope call{trace::Way::element};
     if (array.replicated()) return array.put_to_copies(offset_of(array, location), value);
     array.window_of(".put_element")
-        .put_bytes(location.owner, offset_of(array, location), span_at(value, array.element_bytes()));
+        .put(location.owner, offset_of(array, location), span_at(value, array.element_bytes()));
 }
 
 void require_type_of(const AnyArray& array, lapwing_type type) {

@@ -216,7 +216,7 @@ int lapwing_window_get(lapwing_window* window, int rank, uint64_t offset, void* 
     return guarded("lapwing_window_get", [&] {
         Window& one = window_of(window);
         require_memory(destination, bytes, "destination");
-        one.get_bytes(Rank{rank}, Offset{offset}, span_at(destination, bytes));
+        one.get(Rank{rank}, Offset{offset}, span_at(destination, bytes));
     });
 }
 
@@ -224,7 +224,7 @@ int lapwing_window_put(lapwing_window* window, int rank, uint64_t offset, const 
     return guarded("lapwing_window_put", [&] {
         Window& one = window_of(window);
         require_memory(source, bytes, "source");
-        one.put_bytes(Rank{rank}, Offset{offset}, span_at(source, bytes));
+        one.put(Rank{rank}, Offset{offset}, span_at(source, bytes));
     });
 }
 
@@ -234,7 +234,7 @@ int lapwing_window_start_get(lapwing_window* window, int rank, uint64_t offset, 
         Window& one = window_of(window);
         require_memory(destination, bytes, "destination");
         require_pointer(completion, "completion");
-        give(one.start_get_bytes(Rank{rank}, Offset{offset}, span_at(destination, bytes)), completion);
+        give(one.start_get(Rank{rank}, Offset{offset}, span_at(destination, bytes)), completion);
     });
 }
 
@@ -244,7 +244,7 @@ int lapwing_window_start_put(lapwing_window* window, int rank, uint64_t offset, 
         Window& one = window_of(window);
         require_memory(source, bytes, "source");
         require_pointer(completion, "completion");
-        give(one.start_put_bytes(Rank{rank}, Offset{offset}, span_at(source, bytes)), completion);
+        give(one.start_put(Rank{rank}, Offset{offset}, span_at(source, bytes)), completion);
     });
 }
 
@@ -357,7 +357,7 @@ int lapwing_window_put_notify(lapwing_window* window, int rank, uint64_t offset,
     return guarded("lapwing_window_put_notify", [&] {
         Window& one = window_of(window);
         require_memory(source, bytes, "source");
-        one.put_notify_bytes(Rank{rank}, Offset{offset}, span_at(source, bytes), counter);
+        one.put_notify(Rank{rank}, Offset{offset}, span_at(source, bytes), counter);
     });
 }
 

@@ -143,7 +143,7 @@ double ring_lapwing(lapwing::Team& team, lapwing::Rank next, lapwing::Rank previ
         window.put_notify(next, lapwing::Offset{0}, sent, arrived);
         window.wait_notified(arrived);
         sum += place[0];
-        window.put_notify(previous, lapwing::Offset{0}, std::array<double, 0>{}, taken); // the place is free again
+        window.put_notify(previous, lapwing::Offset{0}, {}, taken); // the place is free again
         window.wait_notified(taken);
         // [end]
     }

@@ -186,31 +186,19 @@ public:
     /// accesses: by acquire() and release(), or barriers.
     [[nodiscard]] std::span<std::byte> reachable(Rank target) const;
 
-    /// Blocking get: on return the bytes [offset, offset + size) of `target` are in `destination`.
+    /// Blocking get: on return `destination` has the values from `offset` of `target` on. Transfers take one value, or
+    /// any range of values that are contiguous in memory (a vector, array, span, C array), all elements of which are
+    /// moved. `offset` counts bytes. Pointers, spans and views are not accepted as values: they do not compile. In
+    /// braces bytes are meant: `{memory, count}`, or none by `{}`.
     /// Cost: a copy (self, direct) or one round trip.
-    void get_bytes(Rank target, Offset offset, std::span<std::byte> destination) {
-        if (detail::support::devices_known.load(std::memory_order_relaxed)) [[unlikely]]
-            require_host_memory(destination.data(), "get");
-        get_to_host(target, offset, destination);
-    }
-    /// Put, complete locally on return: `source` may be reused. flush() or release() completes it at the owner.
-    /// Cost: a copy (self, direct); otherwise small puts are staged, large ones are sent from `source`.
-    void put_bytes(Rank target, Offset offset, std::span<const std::byte> source) {
-        if (detail::support::devices_known.load(std::memory_order_relaxed)) [[unlikely]]
-            require_host_memory(source.data(), "put");
-        put_from_host(target, offset, source);
-    }
-    /// Non-blocking forms. The memory passed must remain valid until the completion is done.
-    Completion start_get_bytes(Rank target, Offset offset, std::span<std::byte> destination);
-    Completion start_put_bytes(Rank target, Offset offset, std::span<const std::byte> source);
-
-    /// Typed forms: one value, or any range of values that are contiguous in memory (a vector, array, span, C array),
-    /// all elements of which are moved. `offset` counts bytes. Pointers, spans and views are not accepted as values:
-    /// they do not compile.
-    template <class V>
+    template <class V = std::span<std::byte>>
     void get(Rank target, Offset offset, V&& destination) {
-        if constexpr (detail::values::check_destination<V>())
-            get_bytes(target, offset, detail::values::bytes_of(destination));
+        if constexpr (detail::values::check_destination<V>()) {
+            const std::span<std::byte> bytes = detail::values::bytes_of(destination);
+            if (detail::support::devices_known.load(std::memory_order_relaxed)) [[unlikely]]
+                require_host_memory(bytes.data(), "get");
+            get_to_host(target, offset, bytes);
+        }
     }
     template <class T>
         requires(!std::is_reference_v<T>)
@@ -219,19 +207,26 @@ public:
         if constexpr (detail::values::check_value<T>()) get_to_host(target, offset, detail::values::bytes_of(value));
         return value;
     }
-    template <class V>
+    /// Put, complete locally on return: `source` may be reused. flush() or release() completes it at the owner.
+    /// Cost: a copy (self, direct); otherwise small puts are staged, large ones are sent from `source`.
+    template <class V = std::span<const std::byte>>
     void put(Rank target, Offset offset, const V& source) {
-        if constexpr (!detail::values::check_argument<const V&>()) return;
-        else if constexpr (detail::values::Range<const V&>) put_bytes(target, offset, detail::values::bytes_of(source));
-        else put_from_host(target, offset, detail::values::bytes_of(source)); // one value is a variable
+        if constexpr (detail::values::check_argument<const V&>()) {
+            const std::span<const std::byte> bytes = detail::values::bytes_of(source);
+            if constexpr (detail::values::Range<const V&>) // one value is a variable, in the host's memory
+                if (detail::support::devices_known.load(std::memory_order_relaxed)) [[unlikely]]
+                    require_host_memory(bytes.data(), "put");
+            put_from_host(target, offset, bytes);
+        }
     }
-    template <class V>
+    /// Non-blocking forms. The memory passed must remain valid until the completion is done.
+    template <class V = std::span<std::byte>>
     Completion start_get(Rank target, Offset offset, V&& destination) {
         if constexpr (detail::values::check_destination<V>())
             return start_get_bytes(target, offset, detail::values::bytes_of(destination));
         else return {};
     }
-    template <class V>
+    template <class V = std::span<const std::byte>>
     Completion start_put(Rank target, Offset offset, V&& source) {
         if constexpr (detail::values::check_argument<V>() && detail::values::check_lasting<V>())
             return start_put_bytes(target, offset, detail::values::bytes_of(source));
@@ -239,7 +234,7 @@ public:
     }
 
     /// Non-contiguous put: byte k of `source`, a layout of memory at `base`, goes to byte k of `destination`, a layout
-    /// of the part of `target` starting at `offset`. Complete as put_bytes(). How the bytes travel is decided from
+    /// of the part of `target` starting at `offset`. Complete as other puts. How the bytes travel is decided from
     /// measured costs (for transfers that are repeated, a Plan keeps the decision). Throws RangeError if the layouts
     /// have different numbers of bytes or leave the part; at assertion level 2 UsageError if blocks of `destination`
     /// overlap. With the target MPI_PROC_NULL nothing is transferred. MPI never sees the datatypes of layouts made by
@@ -343,12 +338,10 @@ public:
         }
     }
 
-    /// Notified put: writes the bytes, then adds one to notification counter `counter` at `target`. Whoever sees the
-    /// counter there (wait_notified) sees the bytes. Complete locally on return. `source` may be empty. Throws
-    /// RangeError. Cost: one message, without an answer.
-    void put_notify_bytes(Rank target, Offset offset, std::span<const std::byte> source, unsigned counter);
-    /// One value or a range, as put().
-    template <class V>
+    /// Notified put: writes what put() would, then adds one to notification counter `counter` at `target`. Whoever sees
+    /// the counter there (wait_notified) sees the bytes. Complete locally on return. `source` may be empty, `{}`.
+    /// Throws RangeError. Cost: one message, without an answer.
+    template <class V = std::span<const std::byte>>
     void put_notify(Rank target, Offset offset, const V& source, unsigned counter) {
         if constexpr (detail::values::check_argument<const V&>())
             put_notify_bytes(target, offset, detail::values::bytes_of(source), counter);
@@ -406,7 +399,6 @@ private:
     void require_host_memory(const void* memory, const char* call) const;
     /// The same where accesses are recorded, which it does.
     [[nodiscard]] std::byte* other_address(Rank target, Offset offset, std::uint64_t bytes, const char* call) const;
-    [[noreturn]] void throw_out_of_range(Rank target, Offset offset, std::uint64_t bytes, const char* call) const;
 
     void copy_in(std::byte* destination, const std::byte* source, std::uint64_t bytes) {
         if (bytes != 0) std::memcpy(destination, source, bytes);
@@ -420,6 +412,9 @@ private:
     /// Counts the put, and notifies the copies that others keep of the target's part (window/coherent_copies.hpp).
     void note_put(Rank target, Offset offset, std::span<const std::byte> source);
     void count(Counter counter, std::uint64_t amount);
+    Completion start_get_bytes(Rank target, Offset offset, std::span<std::byte> destination);
+    Completion start_put_bytes(Rank target, Offset offset, std::span<const std::byte> source);
+    void put_notify_bytes(Rank target, Offset offset, std::span<const std::byte> source, unsigned counter);
     void remote_get(Rank target, Offset offset, std::span<std::byte> destination);
     void remote_put(Rank target, Offset offset, std::span<const std::byte> source);
     void remote_prefetch(Rank target, Offset offset, std::uint64_t bytes);

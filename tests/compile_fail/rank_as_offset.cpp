@@ -2,7 +2,7 @@
 #include <lapwing/window.hpp>
 
 #ifdef MUST_FAIL
-void use(lapwing::Window& window, lapwing::Rank rank) { window.put_bytes(0, rank, {}); }
+void use(lapwing::Window& window, lapwing::Rank rank) { window.put(0, rank, 1.0); }
 #else
-void use(lapwing::Window& window, lapwing::Rank rank) { window.put_bytes(rank, 0, {}); }
+void use(lapwing::Window& window, lapwing::Rank rank) { window.put(rank, 0, 1.0); }
 #endif

@@ -58,7 +58,7 @@ public:
     [[nodiscard]] std::vector<std::byte> read(Offset offset, std::size_t size) {
         std::vector<std::byte> bytes(size);
         if (copies_) std::ranges::copy(copies_->access(*whole_).subspan(offset.bytes, size), bytes.begin());
-        else window_.get_bytes(owner_, offset, bytes);
+        else window_.get(owner_, offset, bytes);
         return bytes;
     }
     [[nodiscard]] std::int64_t read_number(Offset offset) {
@@ -100,12 +100,12 @@ public:
     /// Puts message `number`.
     void send(int number) {
         source_.assign(size(number), value(number));
-        data.put_bytes(home, place(number), source_);
+        data.put(home, place(number), source_);
         std::ranges::fill(source_, std::byte{0xDB}); // may be reused
     }
     void start_send(int number) {
         source_.assign(size(number), value(number));
-        data.start_put_bytes(home, place(number), source_).wait();
+        data.start_put(home, place(number), source_).wait();
         std::ranges::fill(source_, std::byte{0xDB});
     }
     /// Whether message `number` is in this rank's memory, or in its copies of where the one before has put it.
@@ -173,7 +173,7 @@ TEST_CASE("flush of a rank, then a notified put: who sees the notification sees 
         send,
         [](Ring& ring, int) {
             synchronise([&] { ring.data.flush(ring.home); });
-            ring.flags.put_notify_bytes(ring.to, Offset{0}, {}, 0);
+            ring.flags.put_notify(ring.to, Offset{0}, {}, 0);
         },
         [](Ring& ring, int) {
             ring.flags.wait_notified(0);
@@ -326,11 +326,11 @@ TEST_CASE("a notified put: who sees the notification sees its bytes") {
         [](Ring& ring, int number) {
             std::vector<std::byte> source(Ring::size(number), Ring::value(number));
             if (copies_read() != CopiesRead::none) { // the notification is all that its target gets
-                ring.data.put_bytes(ring.home, Ring::place(number), source);
+                ring.data.put(ring.home, Ring::place(number), source);
                 ring.data.release();
                 source.clear();
             }
-            ring.data.put_notify_bytes(ring.to, Ring::place(number), source, 5);
+            ring.data.put_notify(ring.to, Ring::place(number), source, 5);
             std::ranges::fill(source, std::byte{0xDB});
         },
         [](Ring&, int) {}, [](Ring& ring, int) { ring.data.wait_notified(5); });
@@ -508,7 +508,7 @@ TEST_CASE("the value of a blocking get is there when it returns") {
     SegmentCopies copies{ring.data, ring.to};
     for (int number = 1; number <= slots * batches; ++number) {
         std::vector<std::byte> here(Ring::size(number));
-        ring.data.get_bytes(ring.to, Ring::place(number), here);
+        ring.data.get(ring.to, Ring::place(number), here);
         if (copies_read() != CopiesRead::none) here = copies.read(Ring::place(number), Ring::size(number));
         if (std::ranges::any_of(here,
                                 [&](std::byte byte) { return byte != static_cast<std::byte>(ring.to.value + 1); }))
@@ -527,10 +527,10 @@ TEST_CASE("a get sees earlier puts of its own rank, also where they overlap in p
         const auto at = static_cast<std::uint64_t>(number % 7);
         const std::vector<std::byte> first(size, Ring::value(number));
         const std::vector<std::byte> second(4, std::byte{0xEE});
-        ring.data.put_bytes(ring.to, Offset{at}, first);
-        ring.data.put_bytes(ring.to, Offset{at + 2}, second);
+        ring.data.put(ring.to, Offset{at}, first);
+        ring.data.put(ring.to, Offset{at + 2}, second);
         std::vector<std::byte> here(size);
-        ring.data.get_bytes(ring.to, Offset{at}, here);
+        ring.data.get(ring.to, Offset{at}, here);
         std::vector<std::byte> expected = first;
         std::ranges::copy(second, expected.begin() + 2);
         if (here != expected) ++wrong;

@@ -163,7 +163,7 @@ TEST_CASE("accesses after the start of a transfer come after the transfer") {
             later.wait();
             started.wait();
             Bytes back(12);
-            window.get_bytes(next, Offset{last}, back);
+            window.get(next, Offset{last}, back);
             CHECK(std::ranges::equal(back, std::span{other}.subspan(last, 12)));
         }
     }

@@ -126,7 +126,7 @@ TEST_CASE("puts and gets of random datatypes move the bytes that MPI would") {
         std::vector<std::byte> fetched = back;
         const std::vector<std::byte> theirs = [&] {
             std::vector<std::byte> all(memory.size());
-            window.get_bytes(next, Offset{0}, all);
+            window.get(next, Offset{0}, all);
             return all;
         }();
         for (std::size_t k = 0; k < target.flat.size(); ++k)
@@ -155,7 +155,7 @@ TEST_CASE("a datatype that takes the handle of one that was freed is looked at a
         MPI_Type_free(&type); // and the next one may be at the same place
         window.flush(next);
         std::vector<std::byte> back(40);
-        window.get_bytes(next, Offset{0}, back);
+        window.get(next, Offset{0}, back);
         for (std::size_t i = 0; i < back.size(); ++i)
             right = right && back[i] == memory[i / 4 * 4 * static_cast<std::size_t>(stride) + i % 4];
     }

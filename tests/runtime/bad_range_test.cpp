@@ -34,13 +34,11 @@ struct Transfer {
 };
 
 const std::array transfers{
-    Transfer{"get", [](Window& w, Rank r, Offset o, std::span<std::byte> b) { w.get_bytes(r, o, b); }},
-    Transfer{"put", [](Window& w, Rank r, Offset o, std::span<std::byte> b) { w.put_bytes(r, o, b); }},
-    Transfer{"start_get",
-             [](Window& w, Rank r, Offset o, std::span<std::byte> b) { w.start_get_bytes(r, o, b).wait(); }},
-    Transfer{"start_put",
-             [](Window& w, Rank r, Offset o, std::span<std::byte> b) { w.start_put_bytes(r, o, b).wait(); }},
-    Transfer{"put_notify", [](Window& w, Rank r, Offset o, std::span<std::byte> b) { w.put_notify_bytes(r, o, b, 0); }},
+    Transfer{"get", [](Window& w, Rank r, Offset o, std::span<std::byte> b) { w.get(r, o, b); }},
+    Transfer{"put", [](Window& w, Rank r, Offset o, std::span<std::byte> b) { w.put(r, o, b); }},
+    Transfer{"start_get", [](Window& w, Rank r, Offset o, std::span<std::byte> b) { w.start_get(r, o, b).wait(); }},
+    Transfer{"start_put", [](Window& w, Rank r, Offset o, std::span<std::byte> b) { w.start_put(r, o, b).wait(); }},
+    Transfer{"put_notify", [](Window& w, Rank r, Offset o, std::span<std::byte> b) { w.put_notify(r, o, b, 0); }},
 };
 
 /// An atomic on a value of 4 or 8 bytes.

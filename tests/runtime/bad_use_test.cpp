@@ -36,12 +36,12 @@ struct WindowCall {
 std::array<std::byte, 8> bytes;
 
 const std::array window_calls{
-    WindowCall{"get", [](Window& w) { w.get_bytes(Rank{0}, Offset{0}, bytes); }},
-    WindowCall{"put", [](Window& w) { w.put_bytes(Rank{0}, Offset{0}, bytes); }},
-    WindowCall{"get", [](Window& w) { w.get_bytes(Rank{0}, Offset{0}, {}); }},
-    WindowCall{"start_get", [](Window& w) { w.start_get_bytes(Rank{0}, Offset{0}, bytes).wait(); }},
-    WindowCall{"start_put", [](Window& w) { w.start_put_bytes(Rank{0}, Offset{0}, bytes).wait(); }},
-    WindowCall{"put_notify", [](Window& w) { w.put_notify_bytes(Rank{0}, Offset{0}, bytes, 0); }},
+    WindowCall{"get", [](Window& w) { w.get(Rank{0}, Offset{0}, bytes); }},
+    WindowCall{"put", [](Window& w) { w.put(Rank{0}, Offset{0}, bytes); }},
+    WindowCall{"get", [](Window& w) { w.get(Rank{0}, Offset{0}, {}); }},
+    WindowCall{"start_get", [](Window& w) { w.start_get(Rank{0}, Offset{0}, bytes).wait(); }},
+    WindowCall{"start_put", [](Window& w) { w.start_put(Rank{0}, Offset{0}, bytes).wait(); }},
+    WindowCall{"put_notify", [](Window& w) { w.put_notify(Rank{0}, Offset{0}, bytes, 0); }},
     WindowCall{"fetch_add", [](Window& w) { w.atomic<int>(Rank{0}, Offset{0}).fetch_add(1); }},
     WindowCall{"compare_swap", [](Window& w) { w.atomic<int>(Rank{0}, Offset{0}).compare_swap(1, 2); }},
     WindowCall{"flush", [](Window& w) { w.flush(Rank{0}); }},
@@ -104,11 +104,11 @@ TEST_CASE("a transfer may be waited for after the close of its window, which com
     const std::vector<std::byte> source(count, std::byte{5});
     std::ranges::fill(window.local(), std::byte{3});
     runtime.barrier();
-    lapwing::Completion get = window.start_get_bytes(test::next(runtime), Offset{0}, here);
-    lapwing::Completion small_get = window.start_get_bytes(test::next(runtime), Offset{0}, std::span{bytes});
+    lapwing::Completion get = window.start_get(test::next(runtime), Offset{0}, here);
+    lapwing::Completion small_get = window.start_get(test::next(runtime), Offset{0}, std::span{bytes});
     runtime.barrier();
-    lapwing::Completion put = window.start_put_bytes(test::next(runtime), Offset{0}, source);
-    lapwing::Completion dropped = window.start_put_bytes(test::next(runtime), Offset{0}, source);
+    lapwing::Completion put = window.start_put(test::next(runtime), Offset{0}, source);
+    lapwing::Completion dropped = window.start_put(test::next(runtime), Offset{0}, source);
     window.close();
     get.wait();
     small_get.wait();

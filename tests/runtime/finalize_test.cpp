@@ -82,7 +82,7 @@ TEST_CASE("MPI is finalized before the runtime closes") {
     double x = 1;
     CHECK_THAT(message_of<UsageError>([&] { window.put(other, Offset{0}, x); }), ended("Window(\"late\").put"));
     CHECK_THAT(message_of<UsageError>([&] { window.get(other, Offset{0}, x); }), ended("Window(\"late\").get"));
-    CHECK_THAT(message_of<UsageError>([&] { (void)window.start_get_bytes(other, Offset{0}, {}); }), ended("start_get"));
+    CHECK_THAT(message_of<UsageError>([&] { (void)window.start_get(other, Offset{0}, {}); }), ended("start_get"));
     CHECK_THAT(message_of<UsageError>([&] { (void)window.atomic<double>(other, Offset{0}).fetch_add(1.0); }),
                ended("fetch_add"));
     CHECK_THAT(message_of<UsageError>([&] { window.atomic<double>(other, Offset{0}).add(1.0); }), ended("add"));

@@ -173,8 +173,7 @@ TEST_CASE("a wait for what only the rank that left could do is ended") {
         },
         [](Program& p) {
             p.lock.lock();
-            for (int rank = 0; rank + 1 < p.runtime.size(); ++rank)
-                p.window.put_notify_bytes(Rank{rank}, Offset{0}, {}, 0);
+            for (int rank = 0; rank + 1 < p.runtime.size(); ++rank) p.window.put_notify(Rank{rank}, Offset{0}, {}, 0);
             p.window.flush();
         });
     // Also where the queue can no longer be asked.
@@ -221,8 +220,7 @@ TEST_CASE("a loop that polls for what only the rank that left could do ends") {
         },
         [](Program& p) {
             p.lock.lock();
-            for (int rank = 0; rank + 1 < p.runtime.size(); ++rank)
-                p.window.put_notify_bytes(Rank{rank}, Offset{0}, {}, 0);
+            for (int rank = 0; rank + 1 < p.runtime.size(); ++rank) p.window.put_notify(Rank{rank}, Offset{0}, {}, 0);
             p.window.flush();
         });
     // Each polls the next, which does not serve it: the one that is nearest to the rank that left ends first, and the
@@ -271,10 +269,10 @@ TEST_CASE("memory of the program's that is left by an exception is not served an
             // Gets, puts and atomics that find the memory gone, of all sizes.
             const auto left = says({runtime.who(), "left the team"});
             CHECK_THAT(message_of<PeerLeftError>([&] {
-                           for (;;) window.get_bytes(Rank{last}, Offset{half}, in);
+                           for (;;) window.get(Rank{last}, Offset{half}, in);
                        }),
                        left);
-            CHECK_THAT(message_of<PeerLeftError>([&] { window.put_bytes(Rank{last}, Offset{half}, in); }), left);
+            CHECK_THAT(message_of<PeerLeftError>([&] { window.put(Rank{last}, Offset{half}, in); }), left);
             CHECK_THAT(message_of<PeerLeftError>(
                            [&] { (void)window.atomic<std::int64_t>(Rank{last}, Offset{0}).fetch_add(1); }),
                        left);
@@ -525,7 +523,7 @@ TEST_CASE("a transfer with a rank that stays completes although others have left
             CHECK_FALSE(message_of<PeerLeftError>([&] { runtime.barrier(); }).empty()); // the news is here
             for (const std::size_t size : {std::size_t{100}, std::size_t{3000}, part}) {
                 std::vector<std::byte> here(size);
-                window.start_get_bytes(Rank{1 - rank}, Offset{0}, here).wait();
+                window.start_get(Rank{1 - rank}, Offset{0}, here).wait();
                 std::size_t right = 0;
                 while (right < size && here[right] == pattern(1 - rank, right)) ++right;
                 CHECK(right == size);

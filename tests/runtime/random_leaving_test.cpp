@@ -158,17 +158,17 @@ private:
 
     [[nodiscard]] std::vector<std::byte> read(int to, std::uint64_t offset, std::uint64_t bytes) {
         std::vector<std::byte> seen(bytes);
-        window_.get_bytes(Rank{to}, place(offset), seen);
+        window_.get(Rank{to}, place(offset), seen);
         return seen;
     }
 
     void make(const Step& step) {
         const Rank to{step.to};
         switch (step.kind) {
-        case Kind::put: window_.put_bytes(to, place(step.offset), step.bytes); break;
+        case Kind::put: window_.put(to, place(step.offset), step.bytes); break;
         case Kind::start_put: {
             Started started{step.to, step.bytes, {}};
-            started.completion = window_.start_put_bytes(to, place(step.offset), started.bytes);
+            started.completion = window_.start_put(to, place(step.offset), started.bytes);
             started_.push_back(std::move(started));
             break;
         }

@@ -245,7 +245,7 @@ TEST_CASE("a thread of Lapwing's own does not ask the wait hook") {
     if (last == 0) return;
     if (runtime.rank() == Rank{0}) {
         std::this_thread::sleep_for(std::chrono::milliseconds{500});
-        window.put_notify_bytes(Rank{last}, Offset{0}, {}, 0);
+        window.put_notify(Rank{last}, Offset{0}, {}, 0);
     } else if (runtime.rank().value == last) {
         const Hook hook{asked};
         std::thread own{[&] {

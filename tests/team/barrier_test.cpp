@@ -72,7 +72,7 @@ TEST_CASE("notify does not wait for the other ranks") {
         // Rank 0 comes only when all others have notified.
         if (runtime.rank().value != 0) {
             runtime.notify();
-            window.put_notify_bytes(Rank{0}, Offset{0}, {}, 0);
+            window.put_notify(Rank{0}, Offset{0}, {}, 0);
             window.flush(Rank{0});
             runtime.wait();
         } else {

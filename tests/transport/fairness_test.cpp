@@ -48,9 +48,7 @@ struct Sort {
 
 std::vector<Sort> sorts() {
     const auto same = [](std::size_t i) { return i; };
-    const auto whole = [](Window& window, std::span<std::byte> to) {
-        return window.start_get_bytes(Rank{0}, Offset{0}, to);
-    };
+    const auto whole = [](Window& window, std::span<std::byte> to) { return window.start_get(Rank{0}, Offset{0}, to); };
     const auto blocks = [](Window& window, std::span<std::byte> to) {
         return window.start_get(Rank{0}, Offset{0}, Layout::strided(block_count, 32, 64),
                                 Layout::contiguous(blocks_bytes), to.data());

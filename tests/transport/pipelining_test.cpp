@@ -124,7 +124,7 @@ TEST_CASE("reads of several ranks, many at a time, do not wait for each other") 
         for (std::uint64_t i = 0; i < count; ++i) {
             const Rank to{static_cast<int>((static_cast<std::uint64_t>(runtime.rank().value) + 1 + i % 2) %
                                            static_cast<std::uint64_t>(runtime.size()))};
-            completions.push_back(window.start_get_bytes(to, Offset{i * bytes}, here[i]));
+            completions.push_back(window.start_get(to, Offset{i * bytes}, here[i]));
         }
         for (Completion& completion : completions) completion.wait();
     }
@@ -160,9 +160,9 @@ TEST_CASE("the statistics of a window count its transfers, by path, and the flus
     std::vector<std::byte> large(100'000);
     constexpr std::uint64_t small_puts = 5;
     for (std::uint64_t i = 0; i < small_puts; ++i) window.put(to, Offset{64 * i}, i);
-    window.put_bytes(to, Offset{4096}, large);
+    window.put(to, Offset{4096}, large);
     CHECK(window.get<std::uint64_t>(to, Offset{524'288}) == 0); // no bytes in common
-    window.start_get_bytes(to, Offset{262'144}, large).wait();
+    window.start_get(to, Offset{262'144}, large).wait();
     window.atomic<int>(to, Offset{131'072}).fetch_add(1);
     window.flush(to);
     const auto before = window.statistics()[Counter::conflicts];
@@ -205,12 +205,12 @@ TEST_CASE("a flush waits for the transfers before it, and not for those that hav
     if (runtime.rank() == Rank{0}) {
         std::vector<std::byte> first(bytes);
         std::vector<std::byte> second(bytes);
-        Completion before = window.start_get_bytes(owner, Offset{0}, first);
+        Completion before = window.start_get(owner, Offset{0}, first);
         const auto ticket = engine.start_flush(owner.value);
         before.wait();
         MPI_Send(&word, 1, MPI_INT, owner.value, 1, MPI_COMM_WORLD);
         MPI_Recv(&word, 1, MPI_INT, owner.value, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE); // from here on it serves nobody
-        Completion after = window.start_get_bytes(owner, Offset{0}, second);
+        Completion after = window.start_get(owner, Offset{0}, second);
         bool flushed = false;
         const auto end = std::chrono::steady_clock::now() + std::chrono::seconds{1};
         while (!flushed && std::chrono::steady_clock::now() < end) {

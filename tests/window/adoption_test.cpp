@@ -101,9 +101,9 @@ void use(Runtime& runtime, Window& window, std::size_t bytes) {
     for (const std::uint64_t offset : {0U, 8U, 3U, 1021U}) {
         std::vector<std::byte> source(1500,
                                       static_cast<std::byte>(runtime.rank().value + 1 + static_cast<int>(offset)));
-        window.put_bytes(to, Offset{offset}, source);
+        window.put(to, Offset{offset}, source);
         std::vector<std::byte> back(1500);
-        window.get_bytes(to, Offset{offset}, back);
+        window.get(to, Offset{offset}, back);
         CHECK(back == source);
         runtime.barrier();
         CHECK(std::ranges::all_of(window.local().subspan(offset, 1500), [&](std::byte byte) {
@@ -112,9 +112,9 @@ void use(Runtime& runtime, Window& window, std::size_t bytes) {
         runtime.barrier();
     }
     std::vector<std::byte> large(bytes - 1, std::byte{9});
-    window.start_put_bytes(to, Offset{1}, large).wait();
+    window.start_put(to, Offset{1}, large).wait();
     std::vector<std::byte> back(bytes - 1);
-    window.start_get_bytes(to, Offset{1}, back).wait();
+    window.start_get(to, Offset{1}, back).wait();
     CHECK(back == large);
     runtime.barrier();
     window.put(runtime.rank(), Offset{16}, std::int64_t{0});
@@ -474,7 +474,7 @@ TEST_CASE("a window that the program frees before it is closed says so, and the 
                 const lapwing::Layout row = lapwing::Layout::contiguous(64);
                 std::optional plan = lapwing::Plan::put(window, row, to, Offset{0}, row);
                 std::vector<std::byte> here(200'000);
-                lapwing::Completion get = window.start_get_bytes(to, Offset{0}, here);
+                lapwing::Completion get = window.start_get(to, Offset{0}, here);
                 // Others may be in MPI_Win_free already.
                 if (runtime.rank() == Rank{0})
                     for (int i = 0; i < 20; ++i) window.put(to, Offset{8}, window.get<std::int64_t>(to, Offset{0}));
@@ -528,7 +528,7 @@ TEST_CASE("a put that comes too late for memory that the program frees keeps nob
     auto host = std::make_unique<HostWindow>(Kind::created, bytes, 1);
     Window window = Window::adopt(runtime, host->get());
     const std::vector<std::byte> source(bytes, std::byte{7});
-    lapwing::Completion put = window.start_put_bytes(test::next(runtime), Offset{0}, source);
+    lapwing::Completion put = window.start_put(test::next(runtime), Offset{0}, source);
     host.reset();
     try {
         put.wait();
@@ -549,10 +549,10 @@ TEST_CASE("transfers of every kind under way when the program frees the window s
     static const std::array offsets{Offset{0}, Offset{8}, Offset{16}};
     const std::array<std::pair<const char*, Start>, 6> starts{{
         {"a large get",
-         [](Window& w, Rank to, std::vector<std::byte>& own) { return w.start_get_bytes(to, Offset{0}, own); }},
+         [](Window& w, Rank to, std::vector<std::byte>& own) { return w.start_get(to, Offset{0}, own); }},
         {"a small get",
          [](Window& w, Rank to, std::vector<std::byte>& own) {
-             return w.start_get_bytes(to, Offset{0}, std::span{own}.first(64));
+             return w.start_get(to, Offset{0}, std::span{own}.first(64));
          }},
         {"a get of blocks",
          [](Window& w, Rank to, std::vector<std::byte>& own) {

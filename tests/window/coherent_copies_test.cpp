@@ -109,11 +109,11 @@ private:
 
     void put() {
         const Piece what = piece();
-        window_.put_bytes(target_, Offset{what.offset}, what.source);
+        window_.put(target_, Offset{what.offset}, what.source);
     }
     void start_put() {
         const Piece what = piece();
-        wait_now_or_later(window_.start_put_bytes(target_, Offset{what.offset}, what.source));
+        wait_now_or_later(window_.start_put(target_, Offset{what.offset}, what.source));
     }
     void put_value() {
         const std::uint64_t offset = place(8);
@@ -122,7 +122,7 @@ private:
     }
     void put_notify() {
         const Piece what = piece();
-        window_.put_notify_bytes(target_, Offset{what.offset}, what.source, 0);
+        window_.put_notify(target_, Offset{what.offset}, what.source, 0);
     }
 
     [[nodiscard]] Sides sides() {
@@ -294,8 +294,8 @@ private:
 
     void read() {
         std::vector<std::byte> buffer(share);
-        window_.get_bytes(target_, Offset{base_}, buffer);
-        window_.start_get_bytes(target_, Offset{base_}, buffer).wait();
+        window_.get(target_, Offset{base_}, buffer);
+        window_.start_get(target_, Offset{base_}, buffer).wait();
         window_.get(target_, Offset{base_}, Layout::strided(10, 3, 7), Layout::contiguous(30), buffer.data());
         (void)window_.atomic<std::int64_t>(target_, Offset{base_}).load();
         const std::array<Offset, 1> offsets{Offset{base_}};

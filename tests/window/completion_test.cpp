@@ -59,7 +59,7 @@ TEST_CASE("transfers are complete when their completion says so, in whatever ord
         const std::size_t size = i % 3 == 0 ? 8 : i % 3 == 1 ? 900 : 70'000;
         gets.push_back({(i * 5003) % (part - size), std::vector<std::byte>(size), {}});
         Get& get = gets.back();
-        get.completion = window.start_get_bytes(to, Offset{get.offset}, get.here);
+        get.completion = window.start_get(to, Offset{get.offset}, get.here);
     }
     for (std::size_t step = 0; step < gets.size(); ++step) {
         Get& get = gets[(step * 37) % gets.size()]; // 37 and 60 have no common divisor
@@ -88,7 +88,7 @@ TEST_CASE("the source of a non-blocking put may be reused once it is complete") 
     for (const std::size_t size : {std::size_t{1}, std::size_t{600}, std::size_t{5000}, part}) {
         std::vector<std::byte> source(size);
         for (std::size_t i = 0; i < size; ++i) source[i] = pattern(runtime.rank().value, i + size);
-        Completion first = window.start_put_bytes(to, Offset{0}, source);
+        Completion first = window.start_put(to, Offset{0}, source);
         Completion moved{std::move(first)};
         CHECK(first.test()); // NOLINT: refers to nothing any more
         moved.wait();
@@ -105,7 +105,7 @@ TEST_CASE("a flush completes transfers without their completions") {
     fill_own(window, runtime.rank().value);
     const Rank to = test::next(runtime);
     std::vector<std::byte> here(50'000);
-    Completion get = window.start_get_bytes(to, Offset{11}, here);
+    Completion get = window.start_get(to, Offset{11}, here);
     window.flush(to);
     CHECK(has_pattern(here, to.value, 11));
     get.wait();
@@ -123,8 +123,8 @@ TEST_CASE("a completion may outlive its window and its team, which have complete
         Window window{runtime, 2 * part};
         fill_own(window, runtime.rank().value);
         to = test::next(runtime);
-        get = window.start_get_bytes(to, Offset{0}, here);
-        put = window.start_put_bytes(to, Offset{part}, there);
+        get = window.start_get(to, Offset{0}, here);
+        put = window.start_put(to, Offset{part}, there);
     }
     CHECK(get.test());
     put.wait();
@@ -143,7 +143,7 @@ TEST_CASE("notified puts of all sizes, from all ranks, on many counters") {
         std::vector<std::byte> source(size);
         for (std::size_t i = 0; i < size; ++i) source[i] = pattern(runtime.rank().value, i + round);
         for (std::uint64_t rank = 0; rank < ranks; ++rank)
-            window.put_notify_bytes(Rank{static_cast<int>(rank)}, Offset{me * slot}, source, counter);
+            window.put_notify(Rank{static_cast<int>(rank)}, Offset{me * slot}, source, counter);
         window.wait_notified(counter, ranks);
         for (std::uint64_t rank = 0; rank < ranks; ++rank)
             CHECK(has_pattern(window.local().subspan(rank * slot, size), static_cast<int>(rank), round));
@@ -157,7 +157,7 @@ TEST_CASE("notifications add up until they are waited for") {
     Window window{runtime, 64};
     Window other{runtime, 64};
     constexpr std::uint64_t count = 300;
-    for (std::uint64_t i = 0; i < count; ++i) window.put_notify_bytes(test::next(runtime), Offset{0}, {}, 15);
+    for (std::uint64_t i = 0; i < count; ++i) window.put_notify(test::next(runtime), Offset{0}, {}, 15);
     window.wait_notified(15, 100);
     while (window.notified(15) < count - 100) std::this_thread::yield();
     CHECK(window.notified(15) == count - 100);
@@ -189,7 +189,7 @@ TEST_CASE("a notification is taken once, also when several threads wait for it")
         });
     for (std::int64_t i = 0; i < threads * times; ++i) {
         sent.fetch_add(1);
-        window.put_notify_bytes(runtime.rank(), Offset{0}, {}, 3);
+        window.put_notify(runtime.rank(), Offset{0}, {}, 3);
         while (taken.load() < sent.load()) std::this_thread::yield(); // so that both wait when the next one comes
     }
     for (std::thread& thread : waiting) thread.join();
@@ -246,7 +246,7 @@ TEST_CASE("a release has nothing left to do for a window whose messages are comp
         window.atomic<std::int64_t>(to, Offset{16}).add(1);
         window.release();
         CHECK(!window.state().under_way());
-        const Completion get = window.start_get_bytes(to, Offset{0}, window.local().subspan(32, 8));
+        const Completion get = window.start_get(to, Offset{0}, window.local().subspan(32, 8));
         runtime.release();
         CHECK(!window.state().under_way());
     }

@@ -32,7 +32,7 @@ public:
             Segment segment;
             segment.bytes.resize(map.bytes(rank));
             segment.told.resize(map.bytes(rank), Told::nothing);
-            window.get_bytes(lapwing::Rank{rank}, lapwing::Offset{0}, segment.bytes);
+            window.get(lapwing::Rank{rank}, lapwing::Offset{0}, segment.bytes);
             segments_.push_back(std::move(segment));
         }
         window.state().order().copies().add(*this);
@@ -95,7 +95,7 @@ public:
                     return say("told of", rank, at);
                 if (truth.empty()) {
                     truth.resize(mirrored.bytes.size());
-                    window_->get_bytes(lapwing::Rank{rank}, lapwing::Offset{0}, truth);
+                    window_->get(lapwing::Rank{rank}, lapwing::Offset{0}, truth);
                 }
                 if (what == Told::lost && !expected.may_be_lost) return say("lost", rank, at);
                 if (what == Told::lost) mirrored.bytes[at] = truth[at];

@@ -345,7 +345,7 @@ private:
         store(*range, source);
         if (real_ == nullptr) return;
         trace("put", *range);
-        window(range->place).put_bytes(rank(range->place), Offset{range->offset}, source);
+        window(range->place).put(rank(range->place), Offset{range->offset}, source);
         std::ranges::fill(source, std::byte{0xDB}); // may be reused at once
     }
 
@@ -358,7 +358,7 @@ private:
         if (real_ != nullptr) {
             trace("start_put", *range);
             pending->completion =
-                window(range->place).start_put_bytes(rank(range->place), Offset{range->offset}, pending->source);
+                window(range->place).start_put(rank(range->place), Offset{range->offset}, pending->source);
             puts_.push_back(std::move(pending));
         }
     }
@@ -368,7 +368,7 @@ private:
         if (!range || real_ == nullptr) return;
         trace("get", *range);
         GuardedBuffer buffer{range->size};
-        window(range->place).get_bytes(rank(range->place), Offset{range->offset}, buffer.bytes());
+        window(range->place).get(rank(range->place), Offset{range->offset}, buffer.bytes());
         compare("get", *range, buffer.bytes(), load(*range));
         if (!buffer.guards_intact()) fail(describe("get", *range) + ": wrote outside its destination");
         compare_copy("read of a copy", *range);
@@ -382,7 +382,7 @@ private:
         auto pending = std::make_unique<PendingGet>(
             PendingGet{*range, GuardedBuffer{range->size}, std::vector<std::byte>(now.begin(), now.end()), {}});
         pending->completion =
-            window(range->place).start_get_bytes(rank(range->place), Offset{range->offset}, pending->buffer.bytes());
+            window(range->place).start_get(rank(range->place), Offset{range->offset}, pending->buffer.bytes());
         gets_.push_back(std::move(pending));
     }
 
@@ -733,9 +733,9 @@ private:
         trace("add under the lock", range);
         std::vector<std::byte> bytes(range.size);
         const std::lock_guard guard{real_->lock};
-        window(range.place).get_bytes(rank(range.place), Offset{range.offset}, bytes);
+        window(range.place).get(rank(range.place), Offset{range.offset}, bytes);
         add(bytes);
-        window(range.place).put_bytes(rank(range.place), Offset{range.offset}, bytes);
+        window(range.place).put(rank(range.place), Offset{range.offset}, bytes);
     }
 
     void synchronise() {
@@ -848,7 +848,7 @@ private:
         if (after_put) {
             // The notified data replaces what was put before, or program order is lost.
             random_.fill(source);
-            if (real_ != nullptr) window(range.place).put_bytes(rank(range.place), Offset{range.offset}, source);
+            if (real_ != nullptr) window(range.place).put(rank(range.place), Offset{range.offset}, source);
         }
         random_.fill(source);
         const bool from_blocks = random_.chance(30);
@@ -867,12 +867,12 @@ private:
                             Layout::contiguous(range.size), counter_of(actor_));
             std::ranges::fill(memory, std::byte{0xDB});
         } else {
-            window(range.place).put_notify_bytes(rank(range.place), Offset{range.offset}, source, counter_of(actor_));
+            window(range.place).put_notify(rank(range.place), Offset{range.offset}, source, counter_of(actor_));
         }
         std::ranges::fill(source, std::byte{0xDB});
         if (before_get) {
             GuardedBuffer buffer{range.size};
-            window(range.place).get_bytes(rank(range.place), Offset{range.offset}, buffer.bytes());
+            window(range.place).get(rank(range.place), Offset{range.offset}, buffer.bytes());
             compare("get after a notified put", range, buffer.bytes(), load(range));
             compare_copy("read of a copy after a notified put", range);
         }
@@ -900,7 +900,7 @@ private:
             const auto expected = load(range);
             compare("notified put, in memory,", range, notified.local().subspan(range.offset, range.size), expected);
             std::vector<std::byte> bytes(range.size);
-            notified.get_bytes(rank(segment.place), Offset{range.offset}, bytes);
+            notified.get(rank(segment.place), Offset{range.offset}, bytes);
             compare("notified put", range, bytes, expected);
             if (notified.notified(counter) != 0) fail(describe("notified put", range) + ": too many notifications");
         }
@@ -1090,7 +1090,7 @@ private:
                     compare(phase, "reachable()", i, rank, reachable, image);
             const int next = (own + 1) % shape_.ranks;
             std::vector<std::byte> remote(window.size(Rank{next}));
-            window.get_bytes(Rank{next}, Offset{0}, remote);
+            window.get(Rank{next}, Offset{0}, remote);
             compare(phase, "get", i, next, remote, image);
             if (!copies[static_cast<std::size_t>(i)].of(Rank{next})) continue;
             copies[static_cast<std::size_t>(i)].read(Rank{next}, 0, remote);

@@ -254,6 +254,13 @@ TEST_CASE("spans are values of any transfer, whatever their constness") {
     window.put_notify(target, Offset{64}, std::span{source}, 1);
     window.wait_notified(1);
     CHECK(window.local_as<double>()[9] == 2);
+    std::vector<std::byte> bytes(8);
+    window.get(target, Offset{64}, {bytes.data(), 8}); // braces are bytes
+    window.put(target, Offset{96}, {bytes.data(), 8});
+    CHECK(window.get<double>(target, Offset{96}) == 1);
+    window.put_notify(target, Offset{88}, {bytes.data(), 8}, 1);
+    window.wait_notified(1);
+    CHECK(window.local_as<double>()[11] == 1);
     window.put<double>(target, Offset{0}, 7); // as a double
     CHECK(window.get<double>(target, Offset{0}) == 7);
     runtime.barrier();

@@ -55,8 +55,6 @@ ELSEWHERE = {
     "Team::reduce": "runtime_all_reduce", "Team::settings": "runtime_setting",
     "Team::closed": "runtime_free", "Window::closed": "window_free", "Lock::closed": "lock_free", "ArrayBase::closed": "array_free", "DomainArray::closed": "array_free",  # a freed handle is an error
     "Window::local_as": "window_local", "Window::reachable": "window_memory", "Window::team": "runtime_rank",
-    "Window::get_bytes": "window_get", "Window::put_bytes": "window_put", "Window::start_get_bytes": "window_start_get",
-    "Window::start_put_bytes": "window_start_put", "Window::put_notify_bytes": "window_put_notify",
     **{f"AtomicReference::{name}": "window_fetch" for name in ("fetch_add", "fetch_and", "fetch_or", "fetch_xor", "fetch_min", "fetch_max", "exchange", "load", "store")},
     **{f"AtomicReference::{name}": "window_update" for name in ("add", "bit_and", "bit_or", "bit_xor", "min", "max")},
     "Window::atomic": "window_fetch", "ElementReference::atomic": "array_fetch",
