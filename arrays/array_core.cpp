@@ -1,6 +1,7 @@
 // Where the elements of an array are. Compiled for each number of dimensions: see the end.
 #include <lapwing/detail/array_core.hpp>
 
+#include "arrays/array_core_mapping.hpp"
 #include "arrays/array_core_prefetch.hpp"
 
 #include <algorithm>

@@ -23,6 +23,33 @@ namespace lapwing::detail::arrays {
     return window.map().base(owner) != nullptr;
 }
 
+/// The indices of these domains that the array has, as runs of rows, each index once, in order.
+template <std::size_t N>
+[[nodiscard]] std::vector<IndexRun<N>> disjoint_rows(const Domain<N>& whole, const std::vector<Domain<N>>& domains) {
+    using Run = IndexRun<N>;
+    std::vector<Run> rows;
+    const auto join = [](std::vector<Run>& runs, const Run& run) {
+        if (runs.empty() || !runs.back().join(run)) runs.push_back(run);
+    };
+    for (const Domain<N>& asked : domains) {
+        const Domain<N> inside = asked.intersect(whole);
+        if (inside.empty()) continue;
+        const Range row = inside.range(N - 1);
+        const std::uint64_t together = row.stride() == 1 ? row.size() : 1;
+        std::array<Range, N> starts = inside.ranges();
+        starts[N - 1] = Range::strided(row.first(), 1, 1);
+        for (Index<N> index : Domain<N>{starts})
+            for (std::uint64_t k = 0; k < row.size(); k += together) {
+                index[N - 1] = row[k];
+                join(rows, {index, together});
+            }
+    }
+    std::ranges::sort(rows, {}, &Run::first);
+    std::vector<Run> disjoint;
+    for (const Run& row : rows) join(disjoint, row);
+    return disjoint;
+}
+
 template <std::size_t N>
 void ArrayCore<N>::prefetch_by(KeptPattern pattern, const PrefetchOptions& options) {
     this->require_open(".prefetch");
@@ -276,26 +303,7 @@ std::vector<IndexRun<N>> ArrayCore<N>::rows_to_copy(const std::vector<Domain<N>>
     using Run = IndexRun<N>;
     // First the rows, whoever has them: there are far fewer than indices, and several domains may have elements in
     // common.
-    std::vector<Run> rows;
-    const auto join = [](std::vector<Run>& runs, const Run& run) {
-        if (runs.empty() || !runs.back().join(run)) runs.push_back(run);
-    };
-    for (const Domain<N>& asked : needed) {
-        const Domain<N> inside = asked.intersect(whole());
-        if (inside.empty()) continue;
-        const Range row = inside.range(N - 1);
-        const std::uint64_t together = row.stride() == 1 ? row.size() : 1;
-        std::array<Range, N> starts = inside.ranges();
-        starts[N - 1] = Range::strided(row.first(), 1, 1);
-        for (Index<N> index : Domain<N>{starts})
-            for (std::uint64_t k = 0; k < row.size(); k += together) {
-                index[N - 1] = row[k];
-                join(rows, {index, together});
-            }
-    }
-    std::ranges::sort(rows, {}, &Run::first);
-    std::vector<Run> disjoint;
-    for (const Run& row : rows) join(disjoint, row);
+    const std::vector<Run> disjoint = disjoint_rows(whole(), needed);
 
     // Of these what others have, and is not here yet, stretch by stretch of what lies together.
     std::vector<Run> runs;
@@ -308,7 +316,7 @@ std::vector<IndexRun<N>> ArrayCore<N>::rows_to_copy(const std::vector<Domain<N>>
             if (owner >= 0 && owner != core_.own_rank && (node || !is_of_node(this->window_, owner))) {
                 const auto [here, alike] = core_.prefetched->indices.stretch(index, count);
                 count = alike;
-                if (!here) join(runs, {index, count});
+                if (!here && (runs.empty() || !runs.back().join({index, count}))) runs.push_back({index, count});
             }
             index[N - 1] += static_cast<std::int64_t>(count);
             left -= count;

@@ -88,11 +88,20 @@ void compare_variants(Context& context, Runtime& runtime, Application& applicati
         context.compare(fmt::format("{}, {}", size.input, text(options)), per_step, prefetched("prefetched", options),
                         {hand});
     };
+    const auto compare_mapped = [&](const std::string& suffix) {
+        Subject mapped =
+            subject("mapped", runtime, application, all,
+                    [&application, all, calls = application.mapping_calls()] { application.run(all, calls); });
+        mapped.iterations = hand.iterations;
+        context.compare(size.input + ", mapped" + suffix, per_step, mapped, {hand});
+    };
+    compare_mapped("");
     for (const bool static_domain : {false, true})
         for (const bool consistent : {true, false}) compare({.consistent = consistent, .static_domain = static_domain});
     const Subject more[] = {prefetched("a pattern with more", {.consistent = true}),
                             prefetched("a pattern with more", {.consistent = false})};
-    if (application.prefetch_exactly())
+    if (application.prefetch_exactly()) {
+        compare_mapped(", exactly what is read");
         for (const bool consistent : {true, false}) {
             const PrefetchOptions options{.consistent = consistent};
             Subject beside = more[consistent ? 0 : 1];
@@ -100,6 +109,7 @@ void compare_variants(Context& context, Runtime& runtime, Application& applicati
             context.compare(fmt::format("{}, {}, exactly what is read", size.input, text(options)), per_step,
                             prefetched("prefetched", options), {hand, std::move(beside)});
         }
+    }
     if (!application.make_with_halo()) return;
     for (const bool consistent : {true, false}) compare({.consistent = consistent, .storage = PrefetchStorage::halo});
 }

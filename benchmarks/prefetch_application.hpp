@@ -7,6 +7,7 @@
 #include <lapwing/extents.hpp>
 #include <lapwing/global_array.hpp>
 #include <lapwing/local_view.hpp>
+#include <lapwing/mapped_array.hpp>
 #include <lapwing/path.hpp>
 #include <lapwing/patterns.hpp>
 #include <lapwing/prefetch_options.hpp>
@@ -76,6 +77,8 @@ public:
     virtual bool prefetch_exactly() { return false; }
     /// `in_loop` is left out where the options say that copies are kept consistent.
     [[nodiscard]] virtual PrefetchCalls prefetch_calls(const PrefetchOptions& options) = 0;
+    /// Those with which run() reads mapped arrays instead.
+    [[nodiscard]] virtual PrefetchCalls mapping_calls() = 0;
 };
 
 /// Adds a row for each variant of the application that reads one by one, all against the copies by hand.
@@ -152,10 +155,13 @@ void change_own(GlobalArray<T, N>& array, Change change) {
         for (T& element : std::span{&array.local(row), own.range(N - 1).size()}) change(element);
 }
 
-/// Calls `compute(from)` with what a loop reads elements of the array from: its halo, where it has one, else itself.
+/// Calls `compute(from)` with what a loop reads elements of the array from: the mapped array, where there is one, or
+/// its halo, where it has one, else itself.
 template <class T, std::size_t N, class Compute>
-void read_from(GlobalArray<T, N>& array, Compute compute) {
-    if (array.halo() > 0) compute(array.halo_view());
+void read_from(GlobalArray<T, N>& array, const MappedArray<T, N>& mapped, Compute compute) {
+    const LocalView<const T, N> view = mapped.view();
+    if (view.data_handle() != nullptr) compute(view);
+    else if (array.halo() > 0) compute(array.halo_view());
     else compute(array);
 }
 

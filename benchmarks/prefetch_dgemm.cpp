@@ -71,8 +71,11 @@ public:
     void run(const Sample& sample, const PrefetchCalls& calls) override {
         calls.before_loop();
         for (std::int64_t step = 0; step < sample.steps; ++step) {
+            const auto a = mapped_a_.view();
+            const auto b = mapped_b_.view();
             for (std::size_t t = 0; t < tiles_.size(); t += static_cast<std::size_t>(sample.stride))
-                multiply(a_, b_, own_c_, tiles_[t], n_);
+                if (a.data_handle() != nullptr) multiply(a, b, own_c_, tiles_[t], n_);
+                else multiply(a_, b_, own_c_, tiles_[t], n_);
             runtime_.barrier();
             calls.in_loop(step);
         }
@@ -124,6 +127,19 @@ public:
                         b_.evict();
                     }};
     }
+    [[nodiscard]] PrefetchCalls mapping_calls() override {
+        return {.before_loop =
+                    [this] {
+                        mapped_a_ = a_.mapped(RowWise{});
+                        mapped_b_ = b_.mapped(ColumnWise{});
+                    },
+                .in_loop =
+                    [this](std::int64_t) {
+                        mapped_a_.refresh();
+                        mapped_b_.refresh();
+                    },
+                .after_loop = [this] { mapped_a_ = mapped_b_ = {}; }};
+    }
 
 private:
     Runtime& runtime_;
@@ -131,6 +147,8 @@ private:
     GlobalArray<double, 2> a_{runtime_, {n_, n_}, Block{}, {.name = "a"}};
     GlobalArray<double, 2> b_{runtime_, {n_, n_}, Block{}, {.name = "b"}};
     GlobalArray<double, 2> c_{runtime_, {n_, n_}, Block{}, {.name = "c"}};
+    MappedArray<double, 2> mapped_a_;
+    MappedArray<double, 2> mapped_b_;
     Indexed<double, 2> own_c_{c_};
     std::vector<Domain<2>> tiles_; ///< of the local part of C
 };

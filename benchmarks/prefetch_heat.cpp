@@ -49,7 +49,8 @@ public:
     void run(const Sample& sample, const PrefetchCalls& calls) override {
         calls.before_loop();
         for (std::int64_t step = 0; step < sample.steps; ++step) {
-            read_from(now(step), [&](const auto& field) { diffuse(field, Indexed{next(step)}, points_); });
+            read_from(now(step), mapped_[static_cast<std::size_t>(step % 2)],
+                      [&](const auto& field) { diffuse(field, Indexed{next(step)}, points_); });
             runtime_.barrier();
             calls.in_loop(step);
             look(step);
@@ -98,6 +99,15 @@ public:
                         for (Temperature& field : fields_) field.evict();
                     }};
     }
+    [[nodiscard]] PrefetchCalls mapping_calls() override {
+        return {.before_loop =
+                    [this] {
+                        for (std::size_t k = 0; k < 2; ++k)
+                            mapped_[k] = fields_[k].mapped(Stencil{.depth = 1, .corners = false});
+                    },
+                .in_loop = [this](std::int64_t step) { mapped_[static_cast<std::size_t>((step + 1) % 2)].refresh(); },
+                .after_loop = [this] { mapped_ = {}; }};
+    }
 
 private:
     [[nodiscard]] Temperature& now(std::int64_t step) { return fields_[static_cast<std::size_t>(step % 2)]; }
@@ -124,6 +134,7 @@ private:
     std::vector<double> wave_; ///< the mode along one edge: half a wave, zero at both ends
     std::array<Temperature, 2> fields_{Temperature{runtime_, {n_, n_, n_}, Block{}, {.name = "even"}},
                                        Temperature{runtime_, {n_, n_, n_}, Block{}, {.name = "odd"}}};
+    std::array<MappedArray<double, 3>, 2> mapped_;
     Domain<3> points_ =
         fields_[0].local_domain().intersect(fields_[0].domain().expand(-1)); ///< that change and are own
     double largest_change_ = 0;

@@ -41,7 +41,7 @@ public:
     void run(const Sample& sample, const PrefetchCalls& calls) override {
         calls.before_loop();
         for (std::int64_t frame = 0; frame < sample.steps; ++frame) {
-            read_from(image_, [&](const auto& image) { detect_edges(image, own_edges_, points_); });
+            read_from(image_, mapped_, [&](const auto& image) { detect_edges(image, own_edges_, points_); });
             runtime_.barrier();
             next_frame();
             runtime_.barrier();
@@ -77,6 +77,11 @@ public:
                 .in_loop = [this](std::int64_t) { image_.update(); },
                 .after_loop = [this] { image_.evict(); }};
     }
+    [[nodiscard]] PrefetchCalls mapping_calls() override {
+        return {.before_loop = [this] { mapped_ = image_.mapped(Stencil{.depth = 1, .corners = true}); },
+                .in_loop = [this](std::int64_t) { mapped_.refresh(); },
+                .after_loop = [this] { mapped_ = {}; }};
+    }
 
 private:
     void next_frame() {
@@ -87,6 +92,7 @@ private:
     std::int64_t n_;
     Pixels image_{runtime_, {n_, n_}, Block{}, {.name = "image"}};
     Pixels edges_{runtime_, {n_, n_}, Block{}, {.name = "edges"}};
+    MappedArray<std::uint8_t, 2> mapped_;
     Indexed<std::uint8_t, 2> own_edges_{edges_};
     Domain<2> points_ =
         edges_.local_domain().intersect(edges_.domain().expand(-1)); ///< of the edges that are computed here

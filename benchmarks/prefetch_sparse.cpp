@@ -99,7 +99,8 @@ public:
     void run(const Sample& sample, const PrefetchCalls& calls) override {
         calls.before_loop();
         for (std::int64_t step = 0; step < sample.steps; ++step) {
-            multiply(x_, sample.stride);
+            if (const auto x = mapped_.view(); x.data_handle() != nullptr) multiply(x, sample.stride);
+            else multiply(x_, sample.stride);
             runtime_.barrier();
             add_to_vector();
             runtime_.barrier();
@@ -137,6 +138,15 @@ public:
                 .after_loop = [this] { x_.evict(); }};
     }
 
+    [[nodiscard]] PrefetchCalls mapping_calls() override {
+        return {.before_loop =
+                    [this, exact = !needed_.empty()] {
+                        mapped_ = exact ? x_.mapped(Custom{needed_}) : x_.mapped(AllToAll{});
+                    },
+                .in_loop = [this](std::int64_t) { mapped_.refresh(); },
+                .after_loop = [this] { mapped_ = {}; }};
+    }
+
     bool prefetch_exactly() override {
         needed_ = needed();
         return true;
@@ -172,6 +182,7 @@ private:
     std::int64_t n_ = std::int64_t{1} << bits_;
     GlobalArray<double, 1> x_{runtime_, {n_}, Block{}, {.name = "x"}};
     GlobalArray<double, 1> y_{runtime_, {n_}, Block{}, {.name = "y"}};
+    MappedArray<double, 1> mapped_;
     Range rows_ = y_.local_domain().range(0);
     Rows matrix_{rows_, bits_};
     std::vector<std::vector<Domain<1>>> needed_; ///< empty: all elements are prefetched

@@ -48,7 +48,7 @@ public:
     void run(const Sample& sample, const PrefetchCalls& calls) override {
         calls.before_loop();
         for (std::int64_t step = 0; step < sample.steps; ++step) {
-            read_from(in_, [&](const auto& in) { add_divergence(in, own_out_, points_); });
+            read_from(in_, mapped_, [&](const auto& in) { add_divergence(in, own_out_, points_); });
             runtime_.barrier();
             change_own(in_, [](double& value) { value += 1; });
             runtime_.barrier();
@@ -90,12 +90,18 @@ public:
                 .in_loop = [this](std::int64_t) { in_.update(); },
                 .after_loop = [this] { in_.evict(); }};
     }
+    [[nodiscard]] PrefetchCalls mapping_calls() override {
+        return {.before_loop = [this] { mapped_ = in_.mapped(Stencil{.depth = radius, .corners = false}); },
+                .in_loop = [this](std::int64_t) { mapped_.refresh(); },
+                .after_loop = [this] { mapped_ = {}; }};
+    }
 
 private:
     Runtime& runtime_;
     std::int64_t n_;
     GlobalArray<double, 2> in_{runtime_, {n_, n_}, Block{}, {.name = "in"}};
     GlobalArray<double, 2> out_{runtime_, {n_, n_}, Block{}, {.name = "out"}};
+    MappedArray<double, 2> mapped_;
     Indexed<double, 2> own_out_{out_};
     Domain<2> points_ =
         out_.local_domain().intersect(out_.domain().expand(-radius)); ///< of the result that are computed here

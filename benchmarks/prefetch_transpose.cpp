@@ -46,7 +46,9 @@ public:
     void run(const Sample& sample, const PrefetchCalls& calls) override {
         calls.before_loop();
         for (std::int64_t step = 0; step < sample.steps; ++step) {
-            add_transpose(a_, own_b_, rows_, n_, sample.stride);
+            if (const auto a = mapped_.view(); a.data_handle() != nullptr)
+                add_transpose(a, own_b_, rows_, n_, sample.stride);
+            else add_transpose(a_, own_b_, rows_, n_, sample.stride);
             runtime_.barrier();
             for (double& value : a_.local_span()) value += 1;
             runtime_.barrier();
@@ -80,12 +82,18 @@ public:
                 .in_loop = [this](std::int64_t) { a_.update(); },
                 .after_loop = [this] { a_.evict(); }};
     }
+    [[nodiscard]] PrefetchCalls mapping_calls() override {
+        return {.before_loop = [this] { mapped_ = a_.mapped(Transpose{}); },
+                .in_loop = [this](std::int64_t) { mapped_.refresh(); },
+                .after_loop = [this] { mapped_ = {}; }};
+    }
 
 private:
     Runtime& runtime_;
     std::int64_t n_;
     GlobalArray<double, 2> a_{runtime_, {n_, n_}, Block{.grid = {0, 1}}, {.name = "a"}};
     GlobalArray<double, 2> b_{runtime_, {n_, n_}, Block{.grid = {0, 1}}, {.name = "b"}};
+    MappedArray<double, 2> mapped_;
     Indexed<double, 2> own_b_{b_};
     Range rows_ = b_.local_domain().range(0);
 };

@@ -1,12 +1,14 @@
 #include "prefetch/entry.hpp"
 
 #include "pipeline/planned_transfer.hpp"
+#include "window/window_state.hpp"
 
 #include <lapwing/detail/layout_cursor.hpp>
 #include <lapwing/plan.hpp>
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 namespace lapwing::detail::prefetching {
 namespace {
@@ -67,6 +69,30 @@ void Entry::reduce(std::uint64_t offset, window::CopiesAround& around) const noe
         }
     }
     if (!disjoint_) around.after = 0;
+}
+
+std::vector<Entry> entries_of(window::WindowState& window, std::vector<Slice> slices, std::byte* memory,
+                              const PrefetchOptions& options) {
+    const transport::MemoryMap& map = window.map();
+    const auto distance = [&](const Slice& slice) {
+        return (slice.owner.value - map.own_rank + map.ranks) % map.ranks;
+    };
+    std::ranges::stable_sort(slices, {}, distance);
+    std::vector<Entry> entries;
+    for (auto slice = slices.begin(); slice != slices.end();) {
+        const auto end =
+            std::find_if(slice, slices.end(), [&](const Slice& other) { return other.owner != slice->owner; });
+        std::vector<Layout> there;
+        std::vector<Layout> here;
+        for (; slice != end; ++slice) {
+            there.push_back(std::move(slice->there));
+            here.push_back(std::move(slice->here));
+        }
+        entries.emplace_back(window,
+                             Slice{std::prev(end)->owner, Layout::concatenate(there), Layout::concatenate(here)},
+                             memory, options);
+    }
+    return entries;
 }
 
 } // namespace lapwing::detail::prefetching

@@ -73,6 +73,11 @@ private:
     std::size_t recent_ = 0; ///< the run that the last write was to: the next one often goes there, too
 };
 
+/// The entries of slices: what comes from one owner becomes one, in their order at each owner; the owners in the order
+/// of their ranks, from the one after this rank on, so that not all ranks ask the same one first. Throws as Entry().
+[[nodiscard]] std::vector<Entry> entries_of(window::WindowState& window, std::vector<Slice> slices, std::byte* memory,
+                                            const PrefetchOptions& options);
+
 template <class Function>
 void Entry::for_copies(std::uint64_t begin, std::uint64_t end, Function&& function) {
     if (disjoint_ && recent_ < runs_.size()) {

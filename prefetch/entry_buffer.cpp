@@ -86,37 +86,17 @@ void EntryBuffer::clear() noexcept {
 
 std::byte* EntryBuffer::add(std::uint64_t bytes, std::vector<Slice> slices, std::uint64_t index_bytes,
                             std::byte* place) {
-    // Each rank begins with the owner after it, so that not all ask the same one first.
-    const transport::MemoryMap& map = window_.map();
-    const auto distance = [&](const Slice& slice) {
-        return (slice.owner.value - map.own_rank + map.ranks) % map.ranks;
-    };
-    std::ranges::stable_sort(slices, {}, distance);
-
     support::AlignedMemory memory;
     if (place == nullptr) {
         memory = support::allocate_aligned(bytes);
         place = memory.get();
     }
-    std::vector<Entry> entries;
-    for (auto slice = slices.begin(); slice != slices.end();) {
-        const auto end =
-            std::find_if(slice, slices.end(), [&](const Slice& other) { return other.owner != slice->owner; });
-        std::vector<Layout> there;
-        std::vector<Layout> here;
-        for (; slice != end; ++slice) {
-            there.push_back(std::move(slice->there));
-            here.push_back(std::move(slice->here));
-        }
-        entries.emplace_back(window_,
-                             Slice{std::prev(end)->owner, Layout::concatenate(there), Layout::concatenate(here)}, place,
-                             options_);
-    }
+    std::vector<Entry> entries = entries_of(window_, std::move(slices), place, options_);
 
     std::uint64_t all_bytes = bytes + index_bytes;
     for (const Entry& entry : entries) all_bytes += entry.memory();
-    const bool of_node =
-        std::ranges::any_of(entries, [&](const Entry& entry) { return map.base(entry.owner()) != nullptr; });
+    const bool of_node = std::ranges::any_of(
+        entries, [this](const Entry& entry) { return window_.map().base(entry.owner()) != nullptr; });
 
     const support::BiasedMutex::Guard lock{mutex_};
     finish_under_way();

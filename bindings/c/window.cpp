@@ -77,14 +77,13 @@ void require_own(const lapwing_window& window) {
 
 /// Displacements of MPI count units of the program's window.
 Offset offset_of(const Window& window, int rank, MPI_Aint displacement) {
-    if (rank == MPI_PROC_NULL) return {};
     const std::uint64_t bytes = window.size(Rank{rank}); // says if the window is closed, or the rank none
     const int unit = window.state().transports().rma.unit(Rank{rank});
     std::int64_t offset = 0;
     if (displacement < 0 || __builtin_mul_overflow(std::int64_t{displacement}, std::int64_t{unit}, &offset))
         throw RangeError{fmt::format("{}: the displacement is {}, in units of {} bytes; it must name a byte of the "
                                      "part of rank {}, which has {}",
-                                     window.name(), displacement, unit, rank, bytes)};
+                                     window.state().who("transfer"), displacement, unit, rank, bytes)};
     return Offset{offset};
 }
 
@@ -290,8 +289,10 @@ int lapwing_window_get_mpi(lapwing_window* window, void* buffer, int64_t count, 
                            MPI_Aint displacement, int64_t target_count, MPI_Datatype target_type) {
     return guarded("lapwing_window_get_mpi", [&] {
         Window& one = window_of(window);
-        const Offset offset = offset_of(one, rank, displacement);
-        one.get(Rank{rank}, offset, Layout::from_mpi(target_type, target_count), Layout::from_mpi(type, count), buffer);
+        const Layout there = Layout::from_mpi(target_type, target_count);
+        const Layout here = Layout::from_mpi(type, count);
+        if (rank == MPI_PROC_NULL) return;
+        one.get(Rank{rank}, offset_of(one, rank, displacement), there, here, buffer);
     });
 }
 
@@ -299,8 +300,10 @@ int lapwing_window_put_mpi(lapwing_window* window, const void* buffer, int64_t c
                            MPI_Aint displacement, int64_t target_count, MPI_Datatype target_type) {
     return guarded("lapwing_window_put_mpi", [&] {
         Window& one = window_of(window);
-        const Offset offset = offset_of(one, rank, displacement);
-        one.put(Layout::from_mpi(type, count), buffer, Rank{rank}, offset, Layout::from_mpi(target_type, target_count));
+        const Layout there = Layout::from_mpi(target_type, target_count);
+        const Layout here = Layout::from_mpi(type, count);
+        if (rank == MPI_PROC_NULL) return;
+        one.put(here, buffer, Rank{rank}, offset_of(one, rank, displacement), there);
     });
 }
 
@@ -310,9 +313,10 @@ int lapwing_window_start_get_mpi(lapwing_window* window, void* buffer, int64_t c
     return guarded("lapwing_window_start_get_mpi", [&] {
         Window& one = window_of(window);
         require_pointer(completion, "completion");
-        const Offset offset = offset_of(one, rank, displacement);
-        give(one.start_get(Rank{rank}, offset, Layout::from_mpi(target_type, target_count),
-                           Layout::from_mpi(type, count), buffer),
+        const Layout there = Layout::from_mpi(target_type, target_count);
+        const Layout here = Layout::from_mpi(type, count);
+        give(rank == MPI_PROC_NULL ? Completion{}
+                                   : one.start_get(Rank{rank}, offset_of(one, rank, displacement), there, here, buffer),
              completion);
     });
 }
@@ -323,9 +327,10 @@ int lapwing_window_start_put_mpi(lapwing_window* window, const void* buffer, int
     return guarded("lapwing_window_start_put_mpi", [&] {
         Window& one = window_of(window);
         require_pointer(completion, "completion");
-        const Offset offset = offset_of(one, rank, displacement);
-        give(one.start_put(Layout::from_mpi(type, count), buffer, Rank{rank}, offset,
-                           Layout::from_mpi(target_type, target_count)),
+        const Layout there = Layout::from_mpi(target_type, target_count);
+        const Layout here = Layout::from_mpi(type, count);
+        give(rank == MPI_PROC_NULL ? Completion{}
+                                   : one.start_put(here, buffer, Rank{rank}, offset_of(one, rank, displacement), there),
              completion);
     });
 }

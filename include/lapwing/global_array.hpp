@@ -23,6 +23,7 @@
 #include <lapwing/halo_view.hpp>
 #include <lapwing/local_view.hpp>
 #include <lapwing/located_value.hpp>
+#include <lapwing/mapped_array.hpp>
 #include <lapwing/patterns.hpp>
 #include <lapwing/prefetched_view.hpp>
 #include <lapwing/reduction.hpp>
@@ -291,6 +292,15 @@ public:
         check_bounds(".is_prefetched", at);
         return this->copy_of(at) != nullptr;
     }
+    /// Local call. The whole array as memory, for reading: see MappedArray. What the pattern names is filled, as by
+    /// MappedArray::refresh(), and so are this rank's own elements; with a domain in place of a pattern its elements,
+    /// and no others. Errors: those of the pattern and of refresh(); RangeError if the system gives no memory. Cost:
+    /// addresses for the whole array; memory for the pages of what is named and not here; planning a transfer for each
+    /// owner, and the transfers.
+    template <class P = AllToAll>
+        requires(Pattern<P, N> || std::same_as<P, Domain<N>>)
+    [[nodiscard]] MappedArray<T, N> mapped(const P& pattern = {}) const;
+
     /// Reads of local, prefetched and node-shared elements, for loops: see PrefetchedView. Fills automatic copies if
     /// they are stale. Valid until the next acquire (automatic) or update(), as long as the array has its patterns. If
     /// the local elements are not one block, reading one of them costs a search.

@@ -237,7 +237,7 @@ public:
     /// of the part of `target` starting at `offset`. Complete as other puts. How the bytes travel is decided from
     /// measured costs (for transfers that are repeated, a Plan keeps the decision). Throws RangeError if the layouts
     /// have different numbers of bytes or leave the part; at assertion level 2 UsageError if blocks of `destination`
-    /// overlap. With the target MPI_PROC_NULL nothing is transferred. MPI never sees the datatypes of layouts made by
+    /// overlap. MPI never sees the datatypes of layouts made by
     /// Layout::from_mpi(). Cost: microseconds for the decision; then one message for each chunk, or for each block of
     /// `destination`.
     void put(const Layout& source, const void* base, Rank target, Offset offset, const Layout& destination);

@@ -1,6 +1,7 @@
 #include "src/mpi/node_memory.hpp"
 
 #include "src/mpi/agreement.hpp"
+#include "src/support/address_space.hpp"
 #include "src/support/mpi_error.hpp"
 
 #include <fmt/format.h>
@@ -25,19 +26,6 @@ namespace {
 using support::check_mpi;
 
 std::string system_problem(const char* what) { return fmt::format("{} failed ({})", what, std::strerror(errno)); }
-
-/// Whether one mapping that the kernel keeps, of memory that processes share, holds all of it.
-bool in_one_shared_mapping(std::uintptr_t begin, std::uint64_t bytes) {
-    std::ifstream maps{"/proc/self/maps"};
-    for (std::string line; std::getline(maps, line);) {
-        unsigned long long first = 0;
-        unsigned long long end = 0;
-        std::array<char, 5> access{};
-        if (std::sscanf(line.c_str(), "%llx-%llx %4s", &first, &end, access.data()) != 3) continue;
-        if (first <= begin && begin < end) return access[3] == 's' && bytes <= end - begin;
-    }
-    return false;
-}
 
 /// By which processes under one kernel know a file.
 struct FileIdentity {
@@ -102,7 +90,7 @@ void NodeMemory::map_again(const std::byte* end_of_all) {
     const auto end = reinterpret_cast<std::uintptr_t>(end_of_all);
     const std::uint64_t bytes = (end - begin + page - 1) / page * page;
     if (bytes == 0) return;
-    if (!in_one_shared_mapping(begin, bytes)) return;
+    if (!support::is_one_shared_mapping(reinterpret_cast<const std::byte*>(begin), bytes)) return;
     // A mapping of 0 bytes that grows is a second one of the same memory (mremap(2)).
     void* const again =
         mremap(reinterpret_cast<void*>(begin), 0, bytes, MREMAP_MAYMOVE); // NOLINT(performance-no-int-to-ptr)

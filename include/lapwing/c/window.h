@@ -103,8 +103,8 @@ int lapwing_window_start_put(lapwing_window* window, int rank, uint64_t offset, 
                              lapwing_completion** completion);
 
 /// With a layout on either side, of the same number of bytes: `here` is relative to memory at `base`, `there` to
-/// `offset` of the rank's part. With the rank MPI_PROC_NULL nothing is transferred. LAPWING_ERR_RANGE. Local, any
-/// thread. Cost: microseconds to decide how the bytes travel; a lapwing_plan keeps the decision.
+/// `offset` of the rank's part. LAPWING_ERR_RANGE. Local, any thread. Cost: microseconds to decide how the bytes
+/// travel; a lapwing_plan keeps the decision.
 int lapwing_window_get_layout(lapwing_window* window, int rank, uint64_t offset, const lapwing_layout* there,
                               void* base, const lapwing_layout* here);
 int lapwing_window_put_layout(lapwing_window* window, int rank, uint64_t offset, const lapwing_layout* there,

@@ -6,6 +6,7 @@
 #include <lapwing/detail/block_cyclic_map.hpp>
 #include <lapwing/detail/element_access.hpp>
 #include <lapwing/detail/index_list.hpp>
+#include <lapwing/detail/mapped_elements.hpp>
 #include <lapwing/detail/prefetched_elements.hpp>
 #include <lapwing/detail/sections.hpp>
 #include <lapwing/detail/user_map.hpp>
@@ -130,6 +131,9 @@ protected:
     void refresh_copies() const {
         while (core_.prefetched != nullptr && !core_.prefetched->state.is_fresh()) this->copies_.refresh();
     }
+    /// The whole array as memory: the elements of these domains, or those that the rank owns and what a pattern names.
+    [[nodiscard]] MappedElements map_elements(const std::vector<Domain<N>>& named) const;
+    [[nodiscard]] MappedElements map_elements(const KeptPattern& pattern) const;
     /// The local block and the copies around it. Throws UsageError if there are none in the halo.
     [[nodiscard]] PlacedBox<N> box_with_halo() const;
     /// The box around an element, for views: copies, or elements of a rank of this node. Throws RangeError.

@@ -167,8 +167,7 @@ public:
             if (i >= dimension.extent) [[unlikely]]
                 return false;
             sum += i * dimension.stride;
-            // One dimension hardly ever needs none; then the quotient or its stride is 0.
-            if (N > 1 && dimension.divisions == 0) continue;
+            if (dimension.divisions == 0) continue;
             const std::uint64_t block = dimension.by_block.quotient(i);
             sum += block * dimension.block_stride;
             if (dimension.divisions <= 1) [[likely]]

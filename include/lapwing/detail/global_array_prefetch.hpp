@@ -5,6 +5,7 @@
 #include <lapwing/global_array.hpp>
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -27,6 +28,20 @@ void GlobalArray<T, N>::prefetch(const P& pattern, const PrefetchOptions& option
         throw;
     }
     choose_ways();
+}
+
+template <TriviallyCopyable T, std::size_t N>
+template <class P>
+    requires(Pattern<P, N> || std::same_as<P, Domain<N>>)
+MappedArray<T, N> GlobalArray<T, N>::mapped(const P& pattern) const {
+    if constexpr (std::same_as<P, Domain<N>>) {
+        return {this->map_elements(std::vector{pattern}), core_.extents};
+    } else {
+        const auto domains = [&pattern](const Domain<N>& own, const detail::prefetching::PatternSite<N>& site) {
+            return detail::prefetching::domains_of(pattern, own, site);
+        };
+        return {this->map_elements(typename Base::KeptPattern{domains}), core_.extents};
+    }
 }
 
 namespace detail::arrays {

@@ -1,6 +1,8 @@
 // Room: window
 #pragma once
 
+#include <lapwing/detail/shared_word.hpp>
+
 #include <atomic>
 #include <cstdint>
 
@@ -27,17 +29,17 @@ public:
     }
 
     /// What the quick way compares with now: 0 while reads are mixed.
-    [[nodiscard]] std::uint64_t quick() const noexcept { return quick_.load(std::memory_order_relaxed); }
-    [[nodiscard]] bool on() const noexcept { return on_.load(std::memory_order_relaxed); }
+    [[nodiscard]] std::uint64_t quick() const noexcept { return support::load_shared(quick_); }
+    [[nodiscard]] bool on() const noexcept { return support::load_shared(on_); }
     void set(bool on) noexcept {
-        on_.store(on, std::memory_order_relaxed);
-        quick_.store(on ? 0 : all_quick_, std::memory_order_relaxed);
+        std::atomic_ref{on_}.store(on, std::memory_order_relaxed);
+        std::atomic_ref{quick_}.store(on ? 0 : all_quick_, std::memory_order_relaxed);
     }
 
 private:
     std::uint64_t all_quick_ = 0;
-    std::atomic<std::uint64_t> quick_{0};
-    std::atomic<bool> on_{false};
+    std::uint64_t quick_ = 0;
+    bool on_ = false;
 };
 
 } // namespace lapwing::detail::window

@@ -1,6 +1,7 @@
 // Room: window
 #pragma once
 
+#include <lapwing/detail/shared_word.hpp>
 #include <lapwing/rank.hpp>
 #include <lapwing/statistics.hpp>
 
@@ -198,7 +199,7 @@ public:
     /// That of the calling thread; one that finds nothing if it has none, or that is hidden.
     [[nodiscard]] PageTable& mine() const noexcept {
         // Relaxed: an acquire that happens before this access has been seen; others need not be.
-        return *std::atomic_ref{tables_[support::thread_number_plus_one]}.load(std::memory_order_relaxed);
+        return *support::load_shared(tables_[support::thread_number_plus_one]);
     }
     [[nodiscard]] bool mine_is_hidden() const noexcept { return &mine() == &nothing; }
     /// See PageTable; false while the calling thread's is hidden.

@@ -102,6 +102,7 @@ ARGUMENTS = "the program's memory and its length: see lapwing_runtime_call()"
 OF_ROOMS = "for other rooms of the library"
 TEXT = "printf() in the program: the members are numbers"
 MISSING = {
+    **dict.fromkeys(("GlobalArray::mapped", "MappedArray"), "not yet: lapwing_array_prefetch() and lapwing_array_block_at() read the same elements"),
     "BlockList": "lapwing_layout with lapwing_plan_create_put(): its blocks need not be seen",
     "PrefetchDistance": "a loop of the program's that calls lapwing_array_prefetch_element() or lapwing_window_prefetch() ahead",
     "MpiDatatype": "MPI_Type_free(): C programs free datatypes themselves", "Rank": "an int", "Offset": "a uint64_t", "name": "the constants are numbers: see lapwing_runtime_report()", "to_string": TEXT,
