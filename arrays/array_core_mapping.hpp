@@ -21,12 +21,15 @@ namespace lapwing::detail::arrays {
 /// Where a domain is in the row-major order of an array, in elements.
 template <std::size_t N>
 [[nodiscard]] distribution::BufferShape<N> shape_in_order(const Domain<N>& whole, const Domain<N>& domain) {
-    distribution::BufferShape<N> shape = distribution::BufferShape<N>::row_major(whole);
-    for (std::size_t d = 0; d < N; ++d) {
-        shape.offset += static_cast<std::uint64_t>(domain.range(d).first()) * shape.strides[d];
-        shape.strides[d] *= static_cast<std::uint64_t>(domain.range(d).stride());
-    }
-    return shape;
+    return shape_within(distribution::BufferShape<N>::row_major(whole), Index<N>{}, domain);
+}
+
+/// How far the last element of a domain of this shape is from the first, in the dimensions from `d` on.
+template <std::size_t N>
+[[nodiscard]] std::uint64_t reach(const Domain<N>& domain, const distribution::BufferShape<N>& shape, std::size_t d) {
+    std::uint64_t last = 0;
+    for (; d < N; ++d) last += (domain.range(d).size() - 1) * shape.strides[d];
+    return last;
 }
 
 /// Adds where the elements of a domain are, in bytes; returns whether nothing else is among that. Else it is what lies
@@ -48,19 +51,15 @@ template <std::size_t N>
     }
     std::array<Range, N> firsts = domain.ranges();
     for (std::size_t d = outer; d < N; ++d) firsts[d] = Range::strided(firsts[d].first(), 1, 1);
+    const Domain<N> starts{firsts}; // of the stretches
     const std::array<std::uint64_t, N> strides = distribution::BufferShape<N>::row_major(whole).strides;
-    std::uint64_t last = 0; // of a stretch, from its first element on
-    std::uint64_t elements = 1;
-    for (std::size_t d = outer; d < N; ++d) {
-        last += static_cast<std::uint64_t>(domain.range(d).last() - domain.range(d).first()) * strides[d];
-        elements *= domain.range(d).size();
-    }
-    for (const Index<N>& index : Domain<N>{firsts}) {
+    const std::uint64_t last = reach(domain, shape_in_order(whole, domain), outer);
+    for (const Index<N>& index : starts) {
         std::uint64_t first = 0;
         for (std::size_t d = 0; d < N; ++d) first += static_cast<std::uint64_t>(index[d]) * strides[d];
         to.push_back({first * element_bytes, (first + last + 1) * element_bytes});
     }
-    return last + 1 == elements;
+    return (last + 1) * starts.size() == domain.size();
 }
 
 /// Passes on the sections that have to be copied.
@@ -92,13 +91,10 @@ template <std::size_t N>
     if (domain.empty()) return {};
     const distribution::BufferShape<N> shape = shape_in_order(whole, domain);
     const std::array<std::uint64_t, N> strides = map.strides(Rank{place});
-    std::uint64_t last = 0; // from the first element on
-    for (std::size_t d = 0; d < N; ++d) {
+    for (std::size_t d = 0; d < N; ++d)
         if (domain.range(d).size() > 1 && shape.strides[d] != strides[d]) return {};
-        last += (domain.range(d).size() - 1) * shape.strides[d];
-    }
     // A part with margins may have the array's strides, and others' elements in its gaps.
-    if (last + 1 != domain.size()) return {};
+    if (reach(domain, shape, 0) + 1 != domain.size()) return {};
     const std::uint64_t first = shape.offset * element_bytes;
     return {{first, first + domain.size() * element_bytes}, memory + map.origin() * element_bytes, rank, rank};
 }

@@ -23,14 +23,17 @@ namespace lapwing::detail::arrays {
     return window.map().base(owner) != nullptr;
 }
 
+/// Adds a run that begins no earlier than the last one, which takes it in if they meet.
+template <std::size_t N>
+void join(std::vector<IndexRun<N>>& runs, const IndexRun<N>& run) {
+    if (runs.empty() || !runs.back().join(run)) runs.push_back(run);
+}
+
 /// The indices of these domains that the array has, as runs of rows, each index once, in order.
 template <std::size_t N>
 [[nodiscard]] std::vector<IndexRun<N>> disjoint_rows(const Domain<N>& whole, const std::vector<Domain<N>>& domains) {
     using Run = IndexRun<N>;
     std::vector<Run> rows;
-    const auto join = [](std::vector<Run>& runs, const Run& run) {
-        if (runs.empty() || !runs.back().join(run)) runs.push_back(run);
-    };
     for (const Domain<N>& asked : domains) {
         const Domain<N> inside = asked.intersect(whole);
         if (inside.empty()) continue;
@@ -41,7 +44,7 @@ template <std::size_t N>
         for (Index<N> index : Domain<N>{starts})
             for (std::uint64_t k = 0; k < row.size(); k += together) {
                 index[N - 1] = row[k];
-                join(rows, {index, together});
+                join(rows, Run{index, together});
             }
     }
     std::ranges::sort(rows, {}, &Run::first);
@@ -189,17 +192,22 @@ void ArrayCore<N>::copy_domains(std::vector<Domain<N>> domains, PrefetchStorage 
     indices.order();
 }
 
+/// Where a block is in memory of this shape, which begins with index `first`.
+template <std::size_t N>
+[[nodiscard]] distribution::BufferShape<N> shape_within(distribution::BufferShape<N> memory, const Index<N>& first,
+                                                        const Domain<N>& block) {
+    for (std::size_t d = 0; d < N; ++d) {
+        memory.offset += static_cast<std::uint64_t>(block.range(d).first() - first[d]) * memory.strides[d];
+        memory.strides[d] *= static_cast<std::uint64_t>(block.range(d).stride());
+    }
+    return memory;
+}
+
 /// Where a block is in the part of `place`, which has it or margins for it.
 template <std::size_t N>
 [[nodiscard]] distribution::BufferShape<N> shape_in_part(const BlockCyclicMap<N>& map, Rank place,
                                                          const Domain<N>& block) {
-    const Index<N> first = map.domain(place, 0).first();
-    distribution::BufferShape<N> shape{.offset = map.origin(), .strides = map.strides(place)};
-    for (std::size_t d = 0; d < N; ++d) {
-        shape.offset += static_cast<std::uint64_t>(block.first()[d] - first[d]) * shape.strides[d];
-        shape.strides[d] *= static_cast<std::uint64_t>(block.range(d).stride());
-    }
-    return shape;
+    return shape_within({.offset = map.origin(), .strides = map.strides(place)}, map.domain(place, 0).first(), block);
 }
 
 template <std::size_t N>
@@ -316,7 +324,7 @@ std::vector<IndexRun<N>> ArrayCore<N>::rows_to_copy(const std::vector<Domain<N>>
             if (owner >= 0 && owner != core_.own_rank && (node || !is_of_node(this->window_, owner))) {
                 const auto [here, alike] = core_.prefetched->indices.stretch(index, count);
                 count = alike;
-                if (!here && (runs.empty() || !runs.back().join({index, count}))) runs.push_back({index, count});
+                if (!here) join(runs, Run{index, count});
             }
             index[N - 1] += static_cast<std::int64_t>(count);
             left -= count;

@@ -99,8 +99,7 @@ public:
     void run(const Sample& sample, const PrefetchCalls& calls) override {
         calls.before_loop();
         for (std::int64_t step = 0; step < sample.steps; ++step) {
-            if (const auto x = mapped_.view(); x.data_handle() != nullptr) multiply(x, sample.stride);
-            else multiply(x_, sample.stride);
+            read_from(x_, mapped_, [&](const auto& x) { multiply(x, sample.stride); });
             runtime_.barrier();
             add_to_vector();
             runtime_.barrier();

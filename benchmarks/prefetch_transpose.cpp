@@ -46,9 +46,7 @@ public:
     void run(const Sample& sample, const PrefetchCalls& calls) override {
         calls.before_loop();
         for (std::int64_t step = 0; step < sample.steps; ++step) {
-            if (const auto a = mapped_.view(); a.data_handle() != nullptr)
-                add_transpose(a, own_b_, rows_, n_, sample.stride);
-            else add_transpose(a_, own_b_, rows_, n_, sample.stride);
+            read_from(a_, mapped_, [&](const auto& a) { add_transpose(a, own_b_, rows_, n_, sample.stride); });
             runtime_.barrier();
             for (double& value : a_.local_span()) value += 1;
             runtime_.barrier();

@@ -87,6 +87,23 @@ Offset offset_of(const Window& window, int rank, MPI_Aint displacement) {
     return Offset{offset};
 }
 
+/// The arguments of MPI_Put and MPI_Get as those of a window's transfers with layouts.
+struct MpiTransfer {
+    MpiTransfer(const Window& window, std::int64_t count, MPI_Datatype type, int target, MPI_Aint displacement,
+                std::int64_t target_count, MPI_Datatype target_type)
+        : there{Layout::from_mpi(target_type, target_count)},
+          here{Layout::from_mpi(type, count)},
+          rank{target},
+          is_none{target == MPI_PROC_NULL},
+          offset{is_none ? Offset{} : offset_of(window, target, displacement)} {}
+
+    Layout there;
+    Layout here;
+    Rank rank;
+    bool is_none; ///< nothing is transferred
+    Offset offset;
+};
+
 } // namespace
 } // namespace lapwing::detail::bindings
 
@@ -117,7 +134,6 @@ void lapwing_window::bind() {
 
 using namespace lapwing::detail::bindings; // NOLINT: the functions below are in the global namespace
 using lapwing::Completion;
-using lapwing::Layout;
 using lapwing::Offset;
 using lapwing::Rank;
 using lapwing::Window;
@@ -289,10 +305,8 @@ int lapwing_window_get_mpi(lapwing_window* window, void* buffer, int64_t count, 
                            MPI_Aint displacement, int64_t target_count, MPI_Datatype target_type) {
     return guarded("lapwing_window_get_mpi", [&] {
         Window& one = window_of(window);
-        const Layout there = Layout::from_mpi(target_type, target_count);
-        const Layout here = Layout::from_mpi(type, count);
-        if (rank == MPI_PROC_NULL) return;
-        one.get(Rank{rank}, offset_of(one, rank, displacement), there, here, buffer);
+        const MpiTransfer mpi{one, count, type, rank, displacement, target_count, target_type};
+        if (!mpi.is_none) one.get(mpi.rank, mpi.offset, mpi.there, mpi.here, buffer);
     });
 }
 
@@ -300,10 +314,8 @@ int lapwing_window_put_mpi(lapwing_window* window, const void* buffer, int64_t c
                            MPI_Aint displacement, int64_t target_count, MPI_Datatype target_type) {
     return guarded("lapwing_window_put_mpi", [&] {
         Window& one = window_of(window);
-        const Layout there = Layout::from_mpi(target_type, target_count);
-        const Layout here = Layout::from_mpi(type, count);
-        if (rank == MPI_PROC_NULL) return;
-        one.put(here, buffer, Rank{rank}, offset_of(one, rank, displacement), there);
+        const MpiTransfer mpi{one, count, type, rank, displacement, target_count, target_type};
+        if (!mpi.is_none) one.put(mpi.here, buffer, mpi.rank, mpi.offset, mpi.there);
     });
 }
 
@@ -313,11 +325,8 @@ int lapwing_window_start_get_mpi(lapwing_window* window, void* buffer, int64_t c
     return guarded("lapwing_window_start_get_mpi", [&] {
         Window& one = window_of(window);
         require_pointer(completion, "completion");
-        const Layout there = Layout::from_mpi(target_type, target_count);
-        const Layout here = Layout::from_mpi(type, count);
-        give(rank == MPI_PROC_NULL ? Completion{}
-                                   : one.start_get(Rank{rank}, offset_of(one, rank, displacement), there, here, buffer),
-             completion);
+        const MpiTransfer mpi{one, count, type, rank, displacement, target_count, target_type};
+        give(mpi.is_none ? Completion{} : one.start_get(mpi.rank, mpi.offset, mpi.there, mpi.here, buffer), completion);
     });
 }
 
@@ -327,11 +336,8 @@ int lapwing_window_start_put_mpi(lapwing_window* window, const void* buffer, int
     return guarded("lapwing_window_start_put_mpi", [&] {
         Window& one = window_of(window);
         require_pointer(completion, "completion");
-        const Layout there = Layout::from_mpi(target_type, target_count);
-        const Layout here = Layout::from_mpi(type, count);
-        give(rank == MPI_PROC_NULL ? Completion{}
-                                   : one.start_put(here, buffer, Rank{rank}, offset_of(one, rank, displacement), there),
-             completion);
+        const MpiTransfer mpi{one, count, type, rank, displacement, target_count, target_type};
+        give(mpi.is_none ? Completion{} : one.start_put(mpi.here, buffer, mpi.rank, mpi.offset, mpi.there), completion);
     });
 }
 
