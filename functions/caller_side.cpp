@@ -208,11 +208,11 @@ std::unique_ptr<Asked> CallerSide::ask(const Destination& to, AskHead head, std:
     messages::Engine& engine = team_.engine();
     if (to.target == team_.rank()) {
         const std::lock_guard guard{engine.mutex()};
+        name(*asked); // it may outlive this
         if (!asked->for_program_) {
             run_here(*asked, head, arguments);
             return asked;
         }
-        name(*asked);
         head.token = asked->token_;
         owner_.keep_all(to.target, head, arguments);
         update_under_way();

@@ -494,6 +494,19 @@ TEST_CASE("a future that is dropped does no harm, whether its result is here or 
     runtime.barrier();
 }
 
+TEST_CASE("a future whose result is here may outlive its runtime") {
+    std::vector<Future<int>> results;
+    {
+        Runtime runtime;
+        for (const int rank : {runtime.rank().value, next_of(runtime)}) {
+            results.push_back(runtime.call(Rank{rank}, [] { return 4711; }));
+            results.back().wait();
+        }
+        runtime.barrier();
+    }
+    for (Future<int>& result : results) CHECK(result.get() == 4711);
+}
+
 TEST_CASE("quiesce waits for trees of calls") {
     Runtime runtime;
     const Here scope{runtime};
