@@ -303,7 +303,7 @@ public:
         for (const std::uint64_t count : reuse.at) weights.push_back(static_cast<double>(count));
         kind_ = std::discrete_distribution<std::size_t>{weights.begin(), weights.end()};
     }
-    /// The number of the next one.
+    /// The number of the next one, below `places`.
     [[nodiscard]] std::uint64_t next() {
         const std::size_t kind = kind_(random_);
         std::uint64_t distance = most_; // of a new page
@@ -319,7 +319,8 @@ public:
                     used_.end() - static_cast<std::ptrdiff_t>(distance), used_.end());
         return place_of(used_.back());
     }
-    static constexpr std::uint64_t places = std::uint64_t{1} << 20;
+    /// A cache has memory for each place that it could have, and takes long to touch all of it.
+    static constexpr std::uint64_t places = std::uint64_t{1} << 17;
 
 private:
     /// No neighbour of the one before.
