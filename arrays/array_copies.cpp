@@ -112,8 +112,8 @@ void ArrayCopies::drop() noexcept {
     buffer_.reset();
 }
 
-void ArrayCopies::collect_statistics() const {
-    if (buffer_ != nullptr) buffer_->collect_statistics();
+void ArrayCopies::count_hits() const {
+    if (buffer_ != nullptr) buffer_->count_hits();
 }
 
 } // namespace lapwing::detail::arrays

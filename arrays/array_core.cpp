@@ -31,6 +31,7 @@ ArrayCore<N>::ArrayCore(Team& team, const Extents<N>& extents, ArrayMaps<N> maps
     core_.map = std::move(maps.block_cyclic);
     core_.user_map = std::move(maps.user_map);
     core_.extents = extents;
+    core_.spare_mapping = std::make_shared<SpareMapping>();
 }
 
 template <std::size_t N>

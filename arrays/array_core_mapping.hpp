@@ -42,6 +42,7 @@ template <std::size_t N>
     constexpr std::uint64_t most = 1 << 16;
     std::size_t outer = N - 1; // dimensions in front of a stretch
     while (outer > 0 && domain.range(outer) == whole.range(outer)) --outer;
+    if (domain.range(outer).size() > 1 && domain.range(outer).stride() > 1) ++outer; // with others in between
     std::uint64_t count = 1;
     for (std::size_t d = 0; d < outer; ++d) {
         count *= domain.range(d).size();
@@ -138,8 +139,22 @@ MappedElements ArrayCore<N>::map_elements(const KeptPattern& pattern) const {
 }
 
 template <std::size_t N>
-MappedElements ArrayCore<N>::map_elements(const std::vector<Domain<N>>& named) const {
+MappedElements ArrayCore<N>::map_elements(std::vector<Domain<N>> named, bool on_demand) const {
     this->require_open(".mapped");
+    const MappedReads reads = mapped_reads(*this->geometry_->window);
+    if (on_demand) require_demand(this->title_, *this->geometry_);
+    if (reads == MappedReads::demand && demand_problem(*this->geometry_) == nullptr) on_demand = true;
+    if (on_demand && reads == MappedReads::all) { // no page is closed
+        named = {whole()};
+        on_demand = false;
+    }
+    std::vector<Range> ranges;
+    for (const Domain<N>& one : named) ranges.insert(ranges.end(), one.ranges().begin(), one.ranges().end());
+    if (std::shared_ptr<Mapping> spare = core_.spare_mapping->take(this->geometry_, ranges, on_demand)) {
+        MappedElements elements{std::move(spare)};
+        elements.refresh();
+        return elements;
+    }
     // As few rectangles, or else as runs of rows, so that nothing is fetched twice.
     prefetching::NeededDomains<N> rectangles;
     bool few = core_.user_map == nullptr;
@@ -151,19 +166,20 @@ MappedElements ArrayCore<N>::map_elements(const std::vector<Domain<N>>& named) c
         for (const IndexRun<N>& row : rows) visit(row.domain());
     };
 
-    std::vector<Stretch> stretches;
-    bool exact = true;
-    for_each([&](const Domain<N>& one) { exact &= add_stretches(whole(), one, core_.element_bytes, stretches); });
+    Mapping::Named stretches{.on_demand = on_demand};
+    for_each([&](const Domain<N>& one) {
+        stretches.exact &= add_stretches(whole(), one, core_.element_bytes, stretches.stretches);
+    });
     const StretchHere here = core_.user_map != nullptr ? StretchHere{}
                                                        : stretch_here(core_.map, whole(), this->window_.map(),
                                                                       core_.replicated, core_.element_bytes);
-    auto mapping = std::make_shared<Mapping>(this->geometry_, this->title_, std::move(stretches), exact, here);
+    auto mapping = std::make_unique<Mapping>(this->geometry_, this->title_, std::move(stretches), here);
 
     SliceCollector slices{core_.element_bytes};
     CopiedSections copied{*mapping, slices, core_.own_rank, core_.replicated};
     for_each([&](const Domain<N>& one) { cut(one, shape_in_order(whole(), one), copied); });
     mapping->add(slices.slices().take());
-    MappedElements elements{std::move(mapping)};
+    MappedElements elements{core_.spare_mapping->share(std::move(mapping), std::move(ranges))};
     elements.refresh();
     return elements;
 }

@@ -91,6 +91,7 @@ void ArrayCore<N>::drop_copies() {
     this->copies_.drop();
     core_.patterns.clear();
     core_.prefetched.reset();
+    core_.spare_mapping->drop();
 }
 
 template <std::size_t N>
@@ -126,7 +127,6 @@ template <std::size_t N>
 void ArrayCore<N>::prefetch_domains(const std::vector<Domain<N>>& needed, const PrefetchOptions& options,
                                     prefetching::CopyState& state) {
     if (core_.prefetched == nullptr) core_.prefetched = std::make_unique<PrefetchedElements<N>>(state);
-    const std::size_t parts_before = core_.prefetched->indices.parts();
     // A read of an automatic copy is no better than one of the element itself, where that is a load.
     // A halo is one block of memory, with those of the node.
     const bool in_halo = options.storage == PrefetchStorage::halo;
@@ -135,7 +135,6 @@ void ArrayCore<N>::prefetch_domains(const std::vector<Domain<N>>& needed, const 
     if (const auto domains = domains_to_copy(rest, node)) copy_domains(*domains, options.storage);
     else copy_rows(rows_to_copy(rest, node));
     note_reach(options);
-    if (core_.prefetched->indices.parts() != parts_before) core_.prefetched->tables.renew();
 }
 
 template <std::size_t N>
@@ -429,7 +428,7 @@ PlacedBox<N> ArrayCore<N>::box_around(const Index<N>& index) const {
     }
     const Location location = whole().contains(index) ? locate(index) : Location{};
     std::byte* const memory = location.owner.value < 0 ? nullptr : this->window_.map().base(location.owner.value);
-    if (memory == nullptr) throw_not_in_view(this->title_, shown(index));
+    if (memory == nullptr) throw_not_here(this->title_, shown(index));
     if (core_.user_map != nullptr)
         if (const PlacedBox<N> own = own_box(); own.box.holds(index)) return own;
     // Among elements of the node that have copies a box would hide those.

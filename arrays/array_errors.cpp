@@ -133,11 +133,11 @@ void throw_no_home(const ArrayTitle& array, const char* call, std::span<const st
                     array.start(""), text(index), call)};
 }
 
-void throw_not_in_view(const ArrayTitle& array, std::span<const std::int64_t> index) {
+void throw_not_here(const ArrayTitle& array, std::span<const std::int64_t> index) {
     throw RangeError{fmt::format(
         "{}{}: the element is neither the rank's own nor prefetched, nor of its node; prefetch a pattern that has "
         "it, or read it from the array",
-        array.start(".view()"), text(index))};
+        array.start(".block_at"), text(index))};
 }
 
 void throw_not_replicated(const ArrayTitle& array) {

@@ -1,8 +1,9 @@
 #include "arrays/mapping.hpp"
 
 #include "arrays/index_texts.hpp"
-#include "pipeline/round_robin.hpp"
+#include "prefetch/entry_fills.hpp"
 #include "src/team/team_state.hpp"
+#include "src/team/wait_hook.hpp"
 #include "src/transport/pending_transfer.hpp"
 #include "window/window_state.hpp"
 
@@ -16,6 +17,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <system_error>
 #include <utility>
@@ -32,15 +34,28 @@ namespace {
      .default_value = "named",
      .unit = "",
      .help = "what programs may read of a mapped array; named: pages with elements that its pattern names, so that "
-             "others end the program with a message; refreshed: the same, from a refresh to the next acquire; all: "
-             "ordinary memory without gaps (for tools that know no protected pages)",
+             "others end the program with a message; demand: all pages, of which those are fetched when they are read; "
+             "refreshed: as named, from a refresh to the next acquire; all: ordinary memory without gaps (for tools "
+             "that know no protected pages)",
      .choices = {}},
-    {{"named", MappedReads::named}, {"refreshed", MappedReads::refreshed}, {"all", MappedReads::all}}};
+    {{"named", MappedReads::named},
+     {"demand", MappedReads::demand},
+     {"refreshed", MappedReads::refreshed},
+     {"all", MappedReads::all}}};
+
+[[gnu::init_priority(support::before_programs)]] const support::NumberSetting demand_bytes_setting{
+    {.name = "LAPWING_MAPPED_BYTES",
+     .default_value = "256m",
+     .unit = "bytes",
+     .help =
+         "most memory, for each mapped array, of pages that are fetched when they are read; when it is used up, all "
+         "of them are closed, and fetched again where they are still read",
+     .choices = {}},
+    std::uint64_t{1} << 18U,
+    std::uint64_t{1} << 50U};
 
 /// More stretches of pages than this are opened as one: a process can have some 65,000, of all that is in it.
 constexpr std::size_t most_stretches = 512;
-/// Transfers under way; their book-keeping is memory, too.
-constexpr std::size_t most_under_way = 4096;
 
 std::byte* page_of(std::byte* address) noexcept {
     return address - reinterpret_cast<std::uintptr_t>(address) % support::page_bytes();
@@ -55,69 +70,87 @@ public:
     explicit Refresh(std::shared_ptr<Mapping> mapping) : mapping_{std::move(mapping)} {}
 
     void start() {
-        transfers_.reserve(mapping_->entries_.size());
-        for (prefetching::Entry& entry : mapping_->entries_) {
-            if (transfers_.size() - completed_ >= most_under_way) transfers_[completed_++].wait();
-            transfers_.push_back(entry.start_fill());
-        }
+        fills_.reserve(mapping_->entries_.size());
+        for (prefetching::Entry& entry : mapping_->entries_) fills_.start(entry);
     }
-    bool test() override {
-        for (; completed_ < transfers_.size(); ++completed_)
-            if (!pipeline::test_first(std::span{transfers_}.subspan(completed_))) return false;
-        return true;
-    }
+    bool test() override { return fills_.test(); }
     void wait() override {
-        if (completed_ == transfers_.size()) return;
-        const std::span<Completion> left = std::span{transfers_}.subspan(completed_);
-        completed_ = transfers_.size();
+        if (fills_.empty()) return;
         if (const std::shared_ptr<const slices::ArrayGeometry> array = mapping_->array_.lock())
-            pipeline::wait_round_robin(array->window->team_state(), left);
-        else // each knows what to do without its window
-            for (Completion& transfer : left) transfer.wait();
+            fills_.wait(array->window->team_state());
+        else fills_.wait_alone();
     }
 
 private:
     std::shared_ptr<Mapping> mapping_; ///< keeps the memory
-    std::vector<Completion> transfers_;
-    std::size_t completed_ = 0;
+    prefetching::EntryFills fills_;
 };
 
-Mapping::Mapping(const std::shared_ptr<const slices::ArrayGeometry>& array, ArrayTitle title,
-                 std::vector<Stretch> named, bool exact, const StretchHere& here)
+MappedReads mapped_reads(window::WindowState& window) { return reads_setting.get(window.team_state().settings()); }
+
+const char* demand_problem(const slices::ArrayGeometry& array) noexcept {
+    // That thread would call the program's functions, which may need a lock of the thread that waits.
+    if (array.user_map != nullptr && array.user_map->is_programs())
+        return "its distribution is the program's own; name what is read in a pattern";
+    const team::TeamState& team = array.window->team_state();
+    if (team.topology().nodes() > 1 && team.paths().thread_level < MPI_THREAD_MULTIPLE)
+        return "a thread of Lapwing's would call MPI, which is initialised with less than MPI_THREAD_MULTIPLE; name "
+               "what "
+               "is read in a pattern, or initialise MPI by MPI_Init_thread";
+    return nullptr;
+}
+
+void require_demand(const ArrayTitle& title, const slices::ArrayGeometry& array) {
+    if (const char* const problem = demand_problem(array))
+        throw UsageError{fmt::format("{}(OnDemand): {}", title.start(".mapped"), problem)};
+}
+
+Mapping::Mapping(const std::shared_ptr<const slices::ArrayGeometry>& array, ArrayTitle title, Named given,
+                 const StretchHere& here)
     : array_{array},
       title_{std::move(title)},
       start_{title_.start(".mapped")},
       window_{*array->window},
       element_bytes_{array->element_bytes},
       extents_{array->used_extents().begin(), array->used_extents().end()},
-      reads_{reads_setting.get(window_.team_state().settings())},
+      reads_{mapped_reads(window_)},
       here_{here},
-      exact_{exact} {
+      on_demand_{given.on_demand} {
+    std::vector<Stretch>& named = given.stretches;
     std::uint64_t all_bytes = element_bytes_;
     for (const std::int64_t extent : extents_)
         if (__builtin_mul_overflow(all_bytes, static_cast<std::uint64_t>(extent), &all_bytes))
             all_bytes = ~std::uint64_t{0};
     std::erase_if(named, [](const Stretch& one) { return one.first == one.end; });
-    if (all_bytes == 0 || (named.empty() && here_.memory == nullptr)) return;
+    if (all_bytes == 0 || (named.empty() && here_.memory == nullptr && !on_demand_)) return;
 
     Stretch hull = named.empty() ? here_.stretch : named.front();
+    if (on_demand_) hull = {0, all_bytes};
     for (const Stretch& one : named) hull = {std::min(hull.first, one.first), std::max(hull.end, one.end)};
     if (here_.memory != nullptr)
         hull = {std::min(hull.first, here_.stretch.first), std::max(hull.end, here_.stretch.end)};
     reserve(all_bytes, hull);
+    end_ = origin_ + all_bytes;
     show_what_is_here();
-    // Else it is copied like any other, as far as it is named.
-    if (shown_.first != shown_.end) named.push_back(here_.stretch);
-    else here_ = {};
+    if (on_demand_) {
+        // A page that is open has all of its elements, of whoever they are.
+        edges_.clear();
+        named_ = std::exchange(named, {});
+    } else if (shown_.first != shown_.end) {
+        named.push_back(here_.stretch); // for its edges
+    } else {
+        here_ = {}; // copied like any other, as far as it is named
+    }
     if (reads_ == MappedReads::all && !named.empty()) {
         named = {hull};
-        exact_ = false;
+        given.exact = false;
     }
     std::ranges::sort(named, {}, &Stretch::first);
-    pages_ = pages_of(named);
-    open(".mapped");
+    pages_ = pages_of(named, given.exact);
+    open(".mapped", given.exact);
     if (reads_ == MappedReads::all) return;
-    watched_.emplace(space_.begin(), space_.bytes(), explain, this);
+    if (on_demand_) start_serving(all_bytes);
+    watched_.emplace(space_.begin(), space_.bytes(), explain, this, on_demand_ ? resolve : nullptr);
     if (reads_ != MappedReads::refreshed) return;
     window_.order().copies().add(*this);
     notified_ = true;
@@ -134,6 +167,17 @@ void Mapping::reserve(std::uint64_t all_bytes, const Stretch& named) {
     // So that what is here begins as far after a page's start as it does where it is.
     const std::uint64_t shift =
         here_.memory == nullptr ? 0 : (reinterpret_cast<std::uintptr_t>(here_.memory) - here_.stretch.first) % page;
+    if (on_demand_) {
+        if (all_bytes < ~std::uint64_t{0} - 2 * page)
+            space_ = support::AddressSpace::with_writing_view(all_bytes + 2 * page);
+        if (space_.empty())
+            throw RangeError{fmt::format("{}: on demand it takes twice {} bytes of addresses, and a file in memory as "
+                                         "large, which the system does not give ({}); name what is read in a pattern, "
+                                         "or raise the limit (ulimit -v, ulimit -f, vm.overcommit_memory)",
+                                         title_.start(".mapped"), all_bytes, std::generic_category().message(errno))};
+        origin_ = space_.begin() + shift;
+        return;
+    }
     // Where there are not enough addresses for the whole array: from the first named element to the last.
     if (reads_ != MappedReads::all && all_bytes < ~std::uint64_t{0} - 2 * page)
         space_ = support::AddressSpace{all_bytes + 2 * page};
@@ -160,7 +204,7 @@ void Mapping::show_what_is_here() {
         edges_.push_back({last_page, here_.memory + (last_page - begin), static_cast<std::size_t>(end - last_page)});
 }
 
-std::vector<Mapping::Pages> Mapping::pages_of(const std::vector<Stretch>& named) {
+std::vector<Pages> Mapping::pages_of(const std::vector<Stretch>& named, bool& exact) {
     std::vector<Pages> pages;
     const auto add = [&pages](std::byte* first, std::byte* end) {
         if (first >= end) return;
@@ -179,7 +223,7 @@ std::vector<Mapping::Pages> Mapping::pages_of(const std::vector<Stretch>& named)
         }
     }
     if (pages.size() <= most_stretches) return pages;
-    exact_ = false;
+    exact = false;
     std::vector<Pages> few;
     std::swap(few, pages);
     const Pages hull{few.front().first, few.back().end};
@@ -189,11 +233,11 @@ std::vector<Mapping::Pages> Mapping::pages_of(const std::vector<Stretch>& named)
     return pages;
 }
 
-void Mapping::open(const char* call) {
+void Mapping::open(const char* call, bool exact) {
     for (const Pages& one : pages_) {
         if (!space_.open(one.first, one.end)) refuse(call, "memory", static_cast<std::uint64_t>(one.end - one.first));
         memory_ += static_cast<std::uint64_t>(one.end - one.first);
-        if (exact_) support::AddressSpace::provide(one.first, one.end);
+        if (exact) space_.provide(one.first, one.end);
     }
     window_.statistics().add(Counter::prefetch_memory, memory_);
     const StatisticsValues now = window_.statistics().read();
@@ -209,25 +253,96 @@ void Mapping::refuse(const char* call, const char* what, std::uint64_t bytes) co
 }
 
 void Mapping::add(std::vector<prefetching::Slice> slices) {
-    entries_ = prefetching::entries_of(window_, std::move(slices), origin_, {.consistent = false});
+    if (on_demand_) return; // by pages, see start_refresh()
+    entries_ = prefetching::entries_of(window_, std::move(slices), space_.to_write(origin_), {.consistent = false});
 }
 
-Completion Mapping::start_refresh(const char* call) {
-    const std::shared_ptr<const slices::ArrayGeometry> array = array_.lock();
+void Mapping::start_serving(std::uint64_t all_bytes) {
+    std::uint64_t most = demand_bytes_setting.get(window_.team_state().settings());
+    for (const Stretch& one : named_) most += one.end - one.first + 2 * support::page_bytes();
+    demand_ = std::make_unique<DemandPages>(space_, origin_, all_bytes, shown_, most, window_.statistics());
+}
+
+std::shared_ptr<const slices::ArrayGeometry> Mapping::open_array(const char* call) const {
+    std::shared_ptr<const slices::ArrayGeometry> array = array_.lock();
     if (array == nullptr || array->window != &window_)
         throw UsageError{fmt::format("{}: the array was closed, or has got other extents or another distribution; map "
                                      "it again",
                                      title_.start(call))};
+    return array;
+}
+
+void Mapping::pin(const char* call, std::span<const Range> domain) {
+    const std::shared_ptr<const slices::ArrayGeometry> array = open_array(call);
+    if (std::ranges::any_of(domain, &Range::empty)) return;
+    for (std::size_t d = 0; d < domain.size(); ++d)
+        if (domain[d].first() < 0 || domain[d].last() >= extents_[d])
+            throw RangeError{fmt::format("{}: {} of dimension {} leaves [0, {}); cut the domain to the array with "
+                                         "intersect(a.domain())",
+                                         title_.start(call), to_string(domain[d]), d, extents_[d])};
+    if (demand_ == nullptr) return;
+    std::vector<std::uint64_t> strides(domain.size(), element_bytes_);
+    for (std::size_t d = domain.size() - 1; d-- > 0;)
+        strides[d] = strides[d + 1] * static_cast<std::uint64_t>(extents_[d + 1]);
+    std::vector<Pages> rows;
+    std::vector<std::uint64_t> position(domain.size(), 0);
+    for (bool more = true; more;) {
+        std::byte* first = origin_;
+        for (std::size_t d = 0; d < domain.size(); ++d)
+            first += static_cast<std::uint64_t>(domain[d][position[d]]) * strides[d];
+        const auto length = static_cast<std::uint64_t>(domain.back().last() - domain.back().first() + 1);
+        rows.push_back({first, first + length * element_bytes_});
+        more = false;
+        for (std::size_t d = domain.size() - 1; !more && d-- > 0;) {
+            more = ++position[d] < domain[d].size();
+            if (!more) position[d] = 0;
+        }
+    }
+    demand_->fetch(*array, rows);
+}
+
+support::WatchedRange::Outcome Mapping::resolve(void* mapping, std::byte* address) noexcept {
+    using Outcome = support::WatchedRange::Outcome;
+    team::wait_as_own_thread();
+    Mapping& self = *static_cast<Mapping*>(mapping);
+    if (self.closed_ || address < self.origin_ || address >= self.end_) return Outcome::refused;
+    const auto start = std::chrono::steady_clock::now();
+    const auto fail = [&self](const char* why) {
+        *fmt::format_to_n(self.failure_.data(), self.failure_.size() - 1, "{}", why).out = '\0';
+        return Outcome::refused;
+    };
+    try {
+        if (!self.demand_->fetch(*self.open_array(".mapped"), address)) return Outcome::was_open;
+    } catch (const std::exception& error) {
+        return fail(error.what());
+    } catch (...) {
+        return fail("a function of the program's has thrown what is no std::exception");
+    }
+    const auto waited = std::chrono::steady_clock::now() - start;
+    self.window_.statistics().add(Counter::mapped_fault_ns,
+                                  static_cast<std::uint64_t>(std::chrono::nanoseconds{waited}.count()));
+    return Outcome::opened;
+}
+
+Completion Mapping::start_refresh(const char* call) {
+    const std::shared_ptr<const slices::ArrayGeometry> array = open_array(call);
     const trace::CallScope scope{trace::Way::prefetch};
-    if (reads_ == MappedReads::refreshed) begin_filling();
+    const bool strict = reads_ == MappedReads::refreshed;
+    if (strict) begin_filling();
+    const auto end = [](Mapping* mapping) { mapping->end_filling(); };
+    const std::unique_ptr<Mapping, decltype(end)> filling{strict ? this : nullptr,
+                                                          end}; // the next acquire closes pages
     if (window::RemoteCache* const cache = window_.cache()) cache->write_back();
-    for (const Edge& edge : edges_) std::memcpy(edge.to, edge.from, edge.bytes);
+    for (const Edge& edge : edges_) std::memcpy(space_.to_write(edge.to), edge.from, edge.bytes);
     auto refresh = std::make_unique<Refresh>(shared_from_this());
     refresh->start();
-    if (reads_ == MappedReads::refreshed) { // the next acquire closes the pages
-        refresh->wait();
-        end_filling();
+    if (demand_ != nullptr) {
+        demand_->refresh(*array, strict);
+        std::vector<Pages> named;
+        for (const Stretch& one : named_) named.push_back({origin_ + one.first, origin_ + one.end});
+        demand_->fetch(*array, named);
     }
+    if (strict) refresh->wait();
     std::uint64_t bytes = 0;
     for (const prefetching::Entry& entry : entries_) bytes += entry.bytes();
     window_.statistics().add(Counter::prefetch_fills);
@@ -259,7 +374,8 @@ void Mapping::acquired() noexcept {
 
 void Mapping::close_pages() const noexcept { space_.close(space_.begin(), space_.begin() + space_.bytes()); }
 
-std::size_t Mapping::explain(const void* mapping, const std::byte* address, char* text, std::size_t size) noexcept {
+std::size_t Mapping::explain(const void* mapping, const std::byte* address, bool write, char* text,
+                             std::size_t size) noexcept {
     const Mapping& self = *static_cast<const Mapping*>(mapping);
     std::array<std::int64_t, max_dimensions> index{};
     auto element = static_cast<std::uint64_t>(address - self.origin_) / self.element_bytes_;
@@ -273,17 +389,60 @@ std::size_t Mapping::explain(const void* mapping, const std::byte* address, char
     char* out = fmt::format_to_n(text, size, "lapwing: {}: ", self.start_).out;
     const auto left = [&] { return size - static_cast<std::size_t>(out - text); };
     if (within) {
-        out = fmt::format_to_n(out, left(), "read of element (").out;
+        out = fmt::format_to_n(out, left(), "{} element (", write ? "write to" : "read of").out;
         for (std::size_t d = 0; d < self.extents_.size(); ++d)
             out = fmt::format_to_n(out, left(), "{}{}", d == 0 ? "" : ", ", index[d]).out;
     }
     const char* const why =
-        !within ? "read beyond the array; check the indices of the loop\n"
+        self.failure_[0] != '\0' ? self.failure_.data()
+        : !within                ? "read beyond the array; check the indices of the loop\n"
+        : write                  ? "): a mapped array is for reading; write to the array itself\n"
         : self.closed_.load(std::memory_order_relaxed)
             ? "): the mapped array has not been refreshed since the last acquire; call refresh() after it\n"
-            : "): the pattern that was passed to mapped() does not name it, or it was written to; name it in the "
-              "pattern\n";
-    return static_cast<std::size_t>(fmt::format_to_n(out, left(), "{}", why).out - text);
+        : self.on_demand_
+            ? "): a thread of the library fetches it, which a child process (after a fork) does not have, "
+              "and which cannot wait for itself; call pin() before\n"
+            : "): the pattern that was passed to mapped() does not name it; name it in the pattern\n";
+    if (within && self.failure_[0] != '\0') out = fmt::format_to_n(out, left(), "): ").out;
+    out = fmt::format_to_n(out, left(), "{}", why).out;
+    if (self.failure_[0] != '\0') out = fmt::format_to_n(out, left(), "\n").out;
+    return static_cast<std::size_t>(out - text);
+}
+
+std::shared_ptr<Mapping> SpareMapping::take(const std::shared_ptr<const slices::ArrayGeometry>& array,
+                                            const std::vector<Range>& ranges, bool on_demand) {
+    Kept kept;
+    {
+        const std::lock_guard lock{mutex_};
+        kept = std::exchange(kept_, Kept{});
+    }
+    if (kept.mapping == nullptr || kept.ranges != ranges || kept.mapping->on_demand() != on_demand ||
+        !kept.mapping->is_of(array))
+        return nullptr;
+    return share(std::move(kept));
+}
+
+std::shared_ptr<Mapping> SpareMapping::share(std::unique_ptr<Mapping> mapping, std::vector<Range> ranges) {
+    return share(Kept{std::move(mapping), std::move(ranges)});
+}
+
+void SpareMapping::drop() {
+    Kept kept;
+    const std::lock_guard lock{mutex_};
+    std::swap(kept, kept_);
+}
+
+std::shared_ptr<Mapping> SpareMapping::share(Kept kept) {
+    Mapping* const mapping = kept.mapping.get();
+    // The array may be gone by then.
+    auto give_back = [spare = weak_from_this(), kept = std::make_shared<Kept>(std::move(kept))](Mapping*) mutable {
+        if (const std::shared_ptr<SpareMapping> here = spare.lock()) {
+            const std::lock_guard lock{here->mutex_};
+            std::swap(here->kept_, *kept);
+        }
+        kept.reset(); // the one that was here before
+    };
+    return {mapping, std::move(give_back)};
 }
 
 // ---- what programs have of it ---------------------------------------------------------------------------------------
@@ -302,6 +461,8 @@ void MappedElements::refresh() const { mapping(".refresh")->start_refresh(".mapp
 Completion MappedElements::start_refresh() const {
     return mapping(".start_refresh")->start_refresh(".mapped().start_refresh");
 }
+
+void MappedElements::pin(std::span<const Range> domain) const { mapping(".pin")->pin(".mapped().pin", domain); }
 
 std::uint64_t MappedElements::memory() const noexcept { return mapping_ == nullptr ? 0 : mapping_->memory(); }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "arrays/demand_pages.hpp"
 #include "prefetch/entry.hpp"
 #include "src/support/access_faults.hpp"
 #include "src/support/address_space.hpp"
@@ -9,7 +10,9 @@
 #include <lapwing/completion.hpp>
 #include <lapwing/detail/array_errors.hpp>
 #include <lapwing/detail/array_geometry.hpp>
+#include <lapwing/range.hpp>
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -38,9 +41,17 @@ struct StretchHere {
 /// What programs may read of a mapped array (LAPWING_MAPPED).
 enum class MappedReads : std::uint8_t {
     named,     ///< pages with elements that have been named
+    demand,    ///< all pages: those without named elements are fetched when they are read
     refreshed, ///< the same, from a refresh to the next acquire: to find reads of what is out of date
     all        ///< ordinary memory, from the first to the last named element
 };
+
+/// What programs may read of mapped arrays of this window.
+[[nodiscard]] MappedReads mapped_reads(window::WindowState& window);
+/// Why pages of an array cannot be fetched by a thread of Lapwing's own while the program waits; null if they can.
+[[nodiscard]] const char* demand_problem(const slices::ArrayGeometry& array) noexcept;
+/// Throws UsageError if there is one.
+void require_demand(const ArrayTitle& title, const slices::ArrayGeometry& array);
 
 /// The memory of a mapped array, and the transfers that fill it.
 ///
@@ -48,14 +59,24 @@ enum class MappedReads : std::uint8_t {
 /// mapped once more at its place; where it begins and ends within a page, which others' elements share, it is copied.
 class Mapping final : public window::CoherentCopies, public std::enable_shared_from_this<Mapping> {
 public:
-    /// Throws RangeError if the system gives no addresses, or no memory. `named` may overlap, in any order; `exact`:
-    /// they have nothing else. `here`: may be empty.
-    Mapping(const std::shared_ptr<const slices::ArrayGeometry>& array, ArrayTitle title, std::vector<Stretch> named,
-            bool exact, const StretchHere& here);
+    /// What a program names of an array.
+    struct Named {
+        std::vector<Stretch> stretches = {}; ///< may overlap, in any order
+        bool exact = true;                   ///< all of that is named
+        bool on_demand = false;              ///< what is not named is fetched when it is read
+    };
+
+    /// Throws RangeError if the system gives no addresses, or no memory. `here`: may be empty.
+    Mapping(const std::shared_ptr<const slices::ArrayGeometry>& array, ArrayTitle title, Named named,
+            const StretchHere& here);
     ~Mapping() override;
 
     /// Whether the elements of a rank are shown where they are, or copied from there.
     [[nodiscard]] bool shows(int rank) const noexcept { return rank >= here_.first_rank && rank <= here_.last_rank; }
+    [[nodiscard]] bool on_demand() const noexcept { return on_demand_; }
+    [[nodiscard]] bool is_of(const std::shared_ptr<const slices::ArrayGeometry>& array) const noexcept {
+        return array_.lock() == array;
+    }
     /// What is copied: layouts of owners' parts, and where each byte goes, from the origin on.
     void add(std::vector<prefetching::Slice> slices);
 
@@ -63,6 +84,8 @@ public:
     [[nodiscard]] std::uint64_t memory() const noexcept { return memory_; }
     /// Fills everything. Throws UsageError for an array that is not there any more, as it was.
     [[nodiscard]] Completion start_refresh(const char* call);
+    /// Sees to it that these elements are on open pages, until the next refresh.
+    void pin(const char* call, std::span<const Range> domain);
 
     // CoherentCopies, for MappedReads::refreshed; what this rank writes comes with the next refresh.
     void acquired() noexcept override;
@@ -74,11 +97,6 @@ public:
 
 private:
     class Refresh;
-    /// Pages, as addresses.
-    struct Pages {
-        std::byte* first = nullptr;
-        std::byte* end = nullptr;
-    };
     /// Of a stretch that is here, but shares a page.
     struct Edge {
         std::byte* to = nullptr;
@@ -87,15 +105,20 @@ private:
     };
 
     void reserve(std::uint64_t all_bytes, const Stretch& named);
-    [[nodiscard]] std::vector<Pages> pages_of(const std::vector<Stretch>& named);
+    void start_serving(std::uint64_t all_bytes);
+    [[nodiscard]] std::shared_ptr<const slices::ArrayGeometry> open_array(const char* call) const;
+    [[nodiscard]] std::vector<Pages> pages_of(const std::vector<Stretch>& named, bool& exact);
     void show_what_is_here();
-    void open(const char* call);
+    /// `exact`: each page has something that is named.
+    void open(const char* call, bool exact);
     /// Before and after a refresh, in MappedReads::refreshed.
     void begin_filling();
     void end_filling() noexcept;
     void close_pages() const noexcept;
     [[noreturn]] void refuse(const char* call, const char* what, std::uint64_t bytes) const;
-    static std::size_t explain(const void* mapping, const std::byte* address, char* text, std::size_t size) noexcept;
+    static std::size_t explain(const void* mapping, const std::byte* address, bool write, char* text,
+                               std::size_t size) noexcept;
+    static support::WatchedRange::Outcome resolve(void* mapping, std::byte* address) noexcept;
 
     std::weak_ptr<const slices::ArrayGeometry> array_;
     const ArrayTitle title_;
@@ -106,10 +129,14 @@ private:
     const MappedReads reads_;
     support::AddressSpace space_;
     std::byte* origin_ = nullptr;
+    std::byte* end_ = nullptr; ///< of the array
     StretchHere here_;
     Pages shown_;              ///< of that
     std::vector<Pages> pages_; ///< of copies, in order
-    bool exact_;               ///< each of them has something that is named
+    bool on_demand_;
+    std::vector<Stretch> named_; ///< on demand: fetched at each refresh
+    std::unique_ptr<DemandPages> demand_;
+    std::array<char, 512> failure_{}; ///< of the thread that fetches what is read
     std::vector<Edge> edges_;
     std::vector<prefetching::Entry> entries_; ///< by owner, from the rank after this one on
     std::uint64_t memory_ = 0;
@@ -118,6 +145,29 @@ private:
     int filling_ = 0;                              ///< refreshes under way
     bool notified_ = false;
     std::optional<support::WatchedRange> watched_;
+};
+
+/// The mapping of an array that nobody uses any more, for the next one of the same elements: a program that maps an
+/// array for every step has its pages, and its planned transfers, from the first step on.
+class SpareMapping final : public std::enable_shared_from_this<SpareMapping> {
+public:
+    /// Null if there is none of these ranges of indices; gives back the memory of another one.
+    [[nodiscard]] std::shared_ptr<Mapping> take(const std::shared_ptr<const slices::ArrayGeometry>& array,
+                                                const std::vector<Range>& ranges, bool on_demand);
+    /// A new one, which comes here when nobody uses it any more.
+    [[nodiscard]] std::shared_ptr<Mapping> share(std::unique_ptr<Mapping> mapping, std::vector<Range> ranges);
+    /// Gives back its memory.
+    void drop();
+
+private:
+    struct Kept {
+        std::unique_ptr<Mapping> mapping;
+        std::vector<Range> ranges; ///< that were named, of one domain after another
+    };
+    [[nodiscard]] std::shared_ptr<Mapping> share(Kept kept);
+
+    support::Mutex mutex_{support::LockRank::leaf};
+    Kept kept_;
 };
 
 } // namespace lapwing::detail::arrays

@@ -1,6 +1,5 @@
 #include "prefetch/entry_buffer.hpp"
 
-#include "pipeline/round_robin.hpp"
 #include "src/support/assert.hpp"
 #include "src/team/team_state.hpp"
 #include "src/transport/pending_transfer.hpp"
@@ -29,7 +28,7 @@ public:
         const support::BiasedMutex::Guard lock{buffer_->mutex_, std::try_to_lock};
         if (!lock.holds()) return false; // another thread waits for it, or writes
         if (buffer_->filling_ != number_) return true;
-        if (!buffer_->test_all()) return false;
+        if (!buffer_->under_way_.test()) return false;
         buffer_->finish_all();
         return true;
     }
@@ -65,7 +64,6 @@ void EntryBuffer::detach() noexcept {
 void EntryBuffer::window_closes() noexcept {
     const support::BiasedMutex::Guard lock{mutex_};
     filling_ = 0;
-    completed_ = 0;
     count_hits();
     clear();
     attached_ = false;
@@ -80,7 +78,6 @@ void EntryBuffer::clear() noexcept {
     by_owner_.clear();
     memory_.clear();
     lost_.clear();
-    count_memory(static_cast<std::int64_t>(state_.take_index_bytes())); // for the peak
     count_memory(-static_cast<std::int64_t>(memory_bytes_));
 }
 
@@ -124,7 +121,7 @@ void EntryBuffer::count_memory(std::int64_t change) {
 // ---- fills ----------------------------------------------------------------------------------------------------------
 
 void EntryBuffer::start(Which which) {
-    LAPWING_ASSERT(filling_ == 0 && under_way_.empty() && completed_ == 0); // of one fill at a time
+    LAPWING_ASSERT(filling_ == 0 && under_way_.empty()); // of one fill at a time
     LAPWING_ASSERT(by_owner_.size() == entries_.size());
     filling_ = state_.wanted();
     filled_at_ = window_.order().copies().change();
@@ -140,16 +137,12 @@ void EntryBuffer::start(Which which) {
         take_writes();
         for (Entry& entry : entries_) {
             if (entry.filled()) continue;
-            // Their book-keeping is memory, too.
-            constexpr std::size_t most_under_way = 4096;
-            if (under_way_.size() - completed_ >= most_under_way) under_way_[completed_++].wait();
-            under_way_.push_back(entry.start_fill());
+            under_way_.start(entry);
             bytes += entry.bytes();
             ++transfers;
         }
     } catch (...) { // the copies stay stale
         filling_ = 0;
-        completed_ = 0;
         under_way_.clear();
         throw;
     }
@@ -164,17 +157,10 @@ void EntryBuffer::take_writes() {
     if (window::RemoteCache* const cache = window_.cache()) cache->write_back();
 }
 
-bool EntryBuffer::test_all() {
-    for (; completed_ < under_way_.size(); ++completed_)
-        if (!pipeline::test_first(std::span{under_way_}.subspan(completed_))) return false;
-    return true;
-}
-
 void EntryBuffer::finish_all() {
     // Whether it succeeds or not, the fill is over.
     const std::uint64_t number = std::exchange(filling_, 0);
-    std::vector<Completion> under_way = std::exchange(under_way_, {});
-    pipeline::wait_round_robin(window_.team_state(), std::span{under_way}.subspan(std::exchange(completed_, 0)));
+    under_way_.wait(window_.team_state());
     for (Entry& entry : entries_) entry.set_filled(true);
     filled_at_ = window_.order().copies().change();
     state_.end_fill(number);
@@ -258,15 +244,6 @@ void EntryBuffer::evict() {
 
 void EntryBuffer::count_hits() noexcept {
     if (attached_) window_.statistics().add(Counter::prefetch_hits, state_.take_hits());
-}
-
-void EntryBuffer::collect_statistics() {
-    count_hits();
-    if (!attached_) return;
-    if (const std::uint64_t bytes = state_.take_index_bytes()) {
-        const support::BiasedMutex::Guard lock{mutex_};
-        count_memory(static_cast<std::int64_t>(bytes));
-    }
 }
 
 // ---- writes of this rank --------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "prefetch/entry.hpp"
+#include "prefetch/entry_fills.hpp"
 #include "src/support/aligned_memory.hpp"
 #include "src/support/biased_mutex.hpp"
 #include "window/coherent_copies.hpp"
@@ -66,8 +67,8 @@ public:
     void refresh();
     /// Forgets all entries, and frees their memory.
     void evict();
-    /// Adds to the window's statistics what the state has counted: the hits of all threads, and memory of views.
-    void collect_statistics();
+    /// Adds to the window's statistics the hits of all threads.
+    void count_hits() noexcept;
     /// Before the window is closed: evicts, and ends the notifications.
     void detach() noexcept;
 
@@ -93,7 +94,6 @@ private:
         std::uint64_t bytes = 0;
     };
 
-    void count_hits() noexcept;
     // With mutex_ held.
     enum class Which : std::uint8_t { all, unfilled };
     void start(Which which);
@@ -108,8 +108,6 @@ private:
     /// this mutex, and what the caches of this rank's threads held is written back: otherwise a fill by one thread
     /// would undo another thread's writes in the copies.
     void take_writes();
-    /// Whether what start_all() has started is complete; makes progress.
-    [[nodiscard]] bool test_all();
     /// Calls `function(entry)` for the entries of an owner.
     template <class Function>
     void of_owner(Rank owner, Function&& function);
@@ -136,9 +134,8 @@ private:
     std::vector<support::AlignedMemory> memory_;
     std::uint64_t memory_bytes_ = 0; ///< with what finds the copies
     std::uint64_t memory_peak_ = 0;
-    std::vector<Completion> under_way_; ///< of start_all()
-    std::size_t completed_ = 0;         ///< of these
-    std::uint64_t filling_ = 0;         ///< the number of the fill under way; 0: there is none
+    EntryFills under_way_;      ///< of start()
+    std::uint64_t filling_ = 0; ///< the number of the fill under way; 0: there is none
     std::vector<Lost> lost_;
     std::uint64_t filled_at_ = 0;                ///< number (CopyRegistry::change) of the last begin, or end, of a fill
     std::array<std::uint64_t, 64> changed_at_{}; ///< of the last atomic on values that fall on one place

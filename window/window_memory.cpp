@@ -17,7 +17,9 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <fstream>
 #include <new>
+#include <string>
 #include <string_view>
 
 #include <sys/mman.h>
@@ -55,6 +57,16 @@ struct MpiMemory final : team::TeamPart {
 
 std::string system_problem(std::uint64_t bytes) {
     return fmt::format("{} bytes of memory cannot be mapped ({})", bytes, std::strerror(errno));
+}
+
+/// Whether the system gives private memory huge pages without being asked for it; shared memory has none as a rule.
+bool gets_huge_pages(std::uint64_t bytes) {
+    static const bool always = [] {
+        std::ifstream file{"/sys/kernel/mm/transparent_hugepage/enabled"};
+        std::string choices;
+        return std::getline(file, choices) && choices.find("[always]") != std::string::npos;
+    }();
+    return always && bytes >= std::uint64_t{4} << 20U;
 }
 
 } // namespace
@@ -167,7 +179,9 @@ void WindowMemory::allocate_part(const std::string& who, std::uint64_t bytes, bo
 }
 
 void WindowMemory::map_part(const std::string& who, std::uint64_t bytes) {
-    void* const mapping = mmap(nullptr, total_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    // Shared memory can be mapped once more, for mapped arrays.
+    const int kind = gets_huge_pages(total_bytes_) ? MAP_PRIVATE : MAP_SHARED;
+    void* const mapping = mmap(nullptr, total_bytes_, PROT_READ | PROT_WRITE, kind | MAP_ANONYMOUS, -1, 0);
     mapped_ = mapping != MAP_FAILED;
     if (mapped_) own_ = static_cast<std::byte*>(mapping);
     agree(who, mapped_ ? "" : system_problem(total_bytes_), bytes);

@@ -78,7 +78,7 @@ private:
     std::vector<std::byte*> bases_;
     mpi::NodeMemory shared_;
     MPI_Win remote_ = MPI_WIN_NULL;
-    bool mapped_ = false; ///< own_ is a private mapping
+    bool mapped_ = false; ///< own_ is a mapping of its own
     mpi::WindowKind kind_ = mpi::WindowKind::created;
     std::atomic<std::uint64_t>* counters_ = nullptr; ///< of the node's first rank
     std::size_t counter_stride_ = 0;                 ///< whole cache lines, so that ranks do not disturb each other

@@ -83,6 +83,7 @@ public:
     [[nodiscard]] std::uint64_t local_capacity() const { return map_->local_capacity(); }
     [[nodiscard]] std::uint64_t domain_count(Rank rank) const { return map_->domain_count(rank); }
     [[nodiscard]] PaddedDomain domain(Rank rank, std::uint64_t k) const { return map_->domain(rank, k); }
+    [[nodiscard]] bool is_programs() const { return map_->is_programs(); }
 
 private:
     std::shared_ptr<const PaddedMap> map_;
@@ -106,6 +107,7 @@ public:
         for (std::size_t d = front_; d < padded; ++d) ranges[d - front_] = domain.range(d);
     }
     std::uint64_t identity() const override { return map_->identity(); }
+    bool is_programs() const override { return map_->is_programs(); }
     bool copy_local_extents(Rank rank, std::int64_t* extents) const override {
         PaddedIndex all{};
         if (!map_->copy_local_extents(rank, all.data())) return false;

@@ -108,12 +108,12 @@ public:
     /// This rank's counters of the array, and, collective, the sum over all ranks.
     [[nodiscard]] StatisticsValues statistics() const {
         const Window& window = open_window(".statistics");
-        copies_.collect_statistics();
+        copies_.count_hits();
         return window.statistics();
     }
     [[nodiscard]] StatisticsValues total_statistics() {
         Window& window = open_window(".total_statistics");
-        copies_.collect_statistics();
+        copies_.count_hits();
         return window.total_statistics();
     }
 

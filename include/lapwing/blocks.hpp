@@ -121,6 +121,7 @@ public:
         return Extents<N>{extents};
     }
     [[nodiscard]] std::uint64_t identity() const noexcept { return table_->identity(); }
+    [[nodiscard]] static constexpr bool is_programs() noexcept { return false; }
 
 private:
     std::shared_ptr<const BlockTable> table_;

@@ -25,7 +25,6 @@
 #include <lapwing/located_value.hpp>
 #include <lapwing/mapped_array.hpp>
 #include <lapwing/patterns.hpp>
-#include <lapwing/prefetched_view.hpp>
 #include <lapwing/reduction.hpp>
 #include <lapwing/relabelling.hpp>
 
@@ -45,11 +44,6 @@ namespace lapwing {
 
 template <TriviallyCopyable T, std::size_t N, detail::arrays::Reducible R, class Combine>
 class DimensionReduction;
-
-namespace detail::arrays {
-template <class T, std::size_t N>
-class ViewTable;
-} // namespace detail::arrays
 
 /// An N-dimensional array of T, spread over the ranks of a team by a distribution. Every rank can read and write every
 /// element. All bytes are zero at the start. What is complete when, and what other ranks see, is defined by the
@@ -294,19 +288,17 @@ public:
     }
     /// Local call. The whole array as memory, for reading: see MappedArray. What the pattern names is filled, as by
     /// MappedArray::refresh(), and so are this rank's own elements; with a domain in place of a pattern its elements,
-    /// and no others. Errors: those of the pattern and of refresh(); RangeError if the system gives no memory. Cost:
+    /// and no others; with OnDemand nothing, since what a program reads is fetched then. Errors: those of the pattern
+    /// and of refresh(); RangeError for a domain that leaves the array, and if the system gives no memory. Cost:
     /// addresses for the whole array; memory for the pages of what is named and not here; planning a transfer for each
-    /// owner, and the transfers.
+    /// owner, and the transfers. Of the same elements as the one that was given up last: only the transfers, since the
+    /// array keeps that one's memory.
     template <class P = AllToAll>
-        requires(Pattern<P, N> || std::same_as<P, Domain<N>>)
+        requires(Pattern<P, N> || std::same_as<P, Domain<N>> || std::same_as<P, OnDemand>)
     [[nodiscard]] MappedArray<T, N> mapped(const P& pattern = {}) const;
-
-    /// Reads of local, prefetched and node-shared elements, for loops: see PrefetchedView. Fills automatic copies if
-    /// they are stale. Valid until the next acquire (automatic) or update(), as long as the array has its patterns. If
-    /// the local elements are not one block, reading one of them costs a search.
-    [[nodiscard]] PrefetchedView<T, N> view() const;
     /// The local block and the copies around it as plain memory, for arrays that prefetch with PrefetchStorage::halo:
-    /// see HaloView. Valid as view(). Throws UsageError if there are no such copies.
+    /// see HaloView. Fills automatic copies if they are stale. Valid until the next acquire (automatic) or update(), as
+    /// long as the array has its patterns. Throws UsageError if there are no such copies.
     [[nodiscard]] HaloView<T, N> halo_view() const;
 
     /// A local element by its global index, as plain memory (of a replicated array: the local copy, and only that).
@@ -554,8 +546,6 @@ private:
     void bind_near() noexcept;
     /// After what is prefetched has changed.
     void choose_ways() noexcept { state_.has_other_ways = core_.prefetched != nullptr || state_.node.serves(); }
-    friend class PrefetchedView<T, N>;
-    friend class detail::arrays::ViewTable<T, N>;
     template <TriviallyCopyable U, std::size_t M, detail::arrays::Reducible R, class Combine>
     friend class DimensionReduction;
     GlobalArray(Team& team, const Extents<N>& extents, detail::arrays::ArrayMaps<N> maps, GlobalArrayOptions options);

@@ -33,7 +33,6 @@
 #include <lapwing/plan.hpp>
 #include <lapwing/prefetch.hpp>
 #include <lapwing/prefetch_options.hpp>
-#include <lapwing/prefetched_view.hpp>
 #include <lapwing/rank.hpp>
 #include <lapwing/recording.hpp>
 #include <lapwing/relabelling.hpp>

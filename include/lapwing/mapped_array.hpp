@@ -3,6 +3,7 @@
 
 #include <lapwing/completion.hpp>
 #include <lapwing/detail/mapped_elements.hpp>
+#include <lapwing/domain.hpp>
 #include <lapwing/extents.hpp>
 #include <lapwing/local_view.hpp>
 #include <lapwing/values.hpp>
@@ -12,6 +13,18 @@
 #include <utility>
 
 namespace lapwing {
+
+/// In place of a pattern, for programs that do not know what they will read: a mapped array whose pages are fetched
+/// when they are read first. The read waits for the system's fault and for the transfer, some 30 us, so that it pays
+/// for programs that read much of what is on a page, or read it epoch after epoch: a refresh fetches again, in bulk,
+/// what is in use. Reads that follow one another are fetched ahead.
+///
+/// Memory that has not been read yet must not be handed to MPI, or to the system, which do not wait for it:
+/// MappedArray::pin() fetches it before. Nor may it be read for the first time within the library: as the source of a
+/// put, or in a function that Lapwing calls. A transfer that fails ends the program with a message. At most
+/// `LAPWING_MAPPED_BYTES` are held. GlobalArray::mapped() throws UsageError for an array with a distribution of the
+/// program's own, and where MPI is initialised with less than MPI_THREAD_MULTIPLE and there are several nodes.
+struct OnDemand {};
 
 /// A whole GlobalArray as memory that is read by a plain pointer, in the row-major order of its global indices,
 /// whatever the distribution: for kernels that know nothing of Lapwing, such as BLAS, a sparse product, or a loop that
@@ -59,13 +72,18 @@ public:
     template <IndexValue... I>
         requires(sizeof...(I) == N)
     [[nodiscard]] const T& operator()(I... indices) const noexcept {
-        return view_(indices...);
+        return (*this)(Index<N>{static_cast<std::int64_t>(indices)...});
     }
-    [[nodiscard]] const T& operator()(const Index<N>& index) const noexcept { return view_[index]; }
+    [[nodiscard]] const T& operator()(const Index<N>& index) const noexcept {
+        // Neighbours in the last dimension are neighbours in memory, which a view by strides would not tell a compiler.
+        std::int64_t row = 0;
+        for (std::size_t d = 0; d + 1 < N; ++d) row = (row + index[d]) * extents()[d + 1];
+        return data()[row + index[N - 1]];
+    }
     [[nodiscard]] const T& operator[](std::int64_t index) const noexcept
         requires(N == 1)
     {
-        return view_(index);
+        return data()[index];
     }
 
     /// Local call. The elements become those of their owners. As for a get, what other ranks have written must have
@@ -74,10 +92,17 @@ public:
     /// closed, or has got other extents or another distribution: map it again. Cost: for each owner a planned transfer
     /// of what the pattern names, all under way at once; for own elements that are not shown where they are a copy.
     void refresh() const { elements_.refresh(); }
-    /// Starts a refresh(): until it is complete the elements are undefined.
+    /// Starts a refresh(): until it is complete the elements are undefined. With OnDemand what was in use is here on
+    /// return.
     [[nodiscard]] Completion start_refresh() const { return elements_.start_refresh(); }
 
-    /// Bytes of the pages that it has of its own.
+    /// Local call. With OnDemand: fetches the elements of a domain, so that they can be handed to MPI, or to the
+    /// system,     /// until the next refresh, or until more is read than `LAPWING_MAPPED_BYTES`. Other mapped arrays
+    /// have them already, or do not name them. Errors: RangeError for a domain that leaves the array, or has more than
+    /// may be held; those of refresh().
+    void pin(const Domain<N>& domain) const { elements_.pin(domain.ranges()); }
+
+    /// Bytes of the pages that it has of its own, without those that were fetched on demand.
     [[nodiscard]] std::uint64_t memory() const noexcept { return elements_.memory(); }
 
 private:

@@ -7,6 +7,7 @@
 #include <lapwing/location.hpp>
 #include <lapwing/rank.hpp>
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -53,6 +54,7 @@ public:
     }
     [[nodiscard]] Domain<N> domain(Rank rank, std::uint64_t k) const { return map_.domain(chosen_->process(rank), k); }
     [[nodiscard]] std::uint64_t identity() const noexcept { return chosen_->identity(); }
+    [[nodiscard]] bool is_programs() const { return !std::same_as<Map, BlockCyclicMap<N>> && calls_program(map_); }
 
 private:
     Map map_;

@@ -3,6 +3,7 @@
 #include "src/mpi/agreement.hpp"
 #include "src/support/address_space.hpp"
 #include "src/support/mpi_error.hpp"
+#include "src/support/unnamed_file.hpp"
 
 #include <fmt/format.h>
 
@@ -37,14 +38,6 @@ FileIdentity identity_of(const struct stat& facts) { return {facts.st_dev, facts
 FileIdentity identity_of(int file) {
     struct stat facts{};
     return file >= 0 && fstat(file, &facts) == 0 ? identity_of(facts) : FileIdentity{};
-}
-
-/// A file without a name, of which nothing is executed; -1 if it cannot be had. Kernels before 6.3 do not know that
-/// flag, and later ones may ask for it.
-int unnamed_file() {
-    constexpr unsigned no_exec_seal = 8; // MFD_NOEXEC_SEAL
-    const int file = memfd_create("lapwing", MFD_CLOEXEC | no_exec_seal);
-    return file < 0 && errno == EINVAL ? memfd_create("lapwing", MFD_CLOEXEC) : file;
 }
 
 /// What each rank tells the others: the size of its part; the first one also where its file is.
@@ -109,7 +102,7 @@ std::string NodeMemory::map_own(MPI_Comm node, std::uint64_t bytes) {
 
     // The node's first rank makes the file, and keeps it open until the others have opened it, too, by its number.
     std::string problem;
-    NodePart own{.bytes = bytes, .process = getpid(), .file = rank == 0 ? unnamed_file() : -1, .identity = {}};
+    NodePart own{.bytes = bytes, .process = getpid(), .file = rank == 0 ? support::unnamed_file() : -1, .identity = {}};
     if (rank == 0 && own.file < 0) problem = system_problem("memfd_create");
     own.identity = identity_of(own.file);
     std::vector<NodePart> parts(static_cast<std::size_t>(ranks));

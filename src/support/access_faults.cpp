@@ -1,18 +1,25 @@
 #include "src/support/access_faults.hpp"
 
 #include "src/support/mutex.hpp"
+#include "src/support/signals_blocked.hpp"
 
 #include <fmt/format.h>
 
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <climits>
 #include <csignal>
 #include <cstdint>
 #include <mutex>
+#include <system_error>
 
 #include <dlfcn.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
 #include <spawn.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -27,7 +34,13 @@ struct Slot {
     std::atomic<std::uintptr_t> begin{0}; ///< 0: free
     std::atomic<std::uintptr_t> end{0};
     std::atomic<WatchedRange::Explain> explain{nullptr};
-    std::atomic<const void*> context{nullptr};
+    std::atomic<WatchedRange::Resolve> resolve{nullptr};
+    std::atomic<void*> context{nullptr};
+
+    [[nodiscard]] bool has(std::uintptr_t address) const noexcept {
+        const std::uintptr_t first = begin.load(std::memory_order_acquire);
+        return first != 0 && address >= first && address < end.load(std::memory_order_relaxed);
+    }
 };
 
 constexpr std::size_t most_ranges = 1024;
@@ -46,6 +59,17 @@ const void* interrupted(const void* context) noexcept {
 #else
     (void)state;
     return nullptr;
+#endif
+}
+
+/// Whether an access was a write, as far as that is known.
+bool was_write(const void* context) noexcept {
+#if defined(__x86_64__)
+    constexpr greg_t write_bit = 2; // of the processor's error code
+    return (static_cast<const ucontext_t*>(context)->uc_mcontext.gregs[REG_ERR] & write_bit) != 0;
+#else
+    (void)context;
+    return false;
 #endif
 }
 
@@ -89,16 +113,156 @@ void write_place(const void* instruction) noexcept {
         }
 }
 
+// ---- who opens what has been touched --------------------------------------------------------------------------------
+
+/// A thread that has touched an address, and waits in the handler.
+struct Request {
+    enum State : std::uint32_t { free, claimed, asked, opened, was_open, refused };
+    std::atomic<std::uint32_t> state{free};
+    std::atomic<std::uintptr_t> address{0};
+};
+
+constinit std::array<Request, 64> requests{};
+
+void sleep_while(const std::atomic<std::uint32_t>& word, std::uint32_t value) noexcept {
+    (void)syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, nullptr, nullptr, 0);
+}
+void wake(const std::atomic<std::uint32_t>& word) noexcept {
+    (void)syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+}
+
+/// The thread that serves requests, as long as there is a range that asks for it.
+class Server {
+public:
+    void enter() {
+        const std::lock_guard lock{mutex_};
+        if (users_ == 0) {
+            ending_ = false;
+            const SignalsBlocked blocked;
+            if (const int problem = pthread_create(&thread_, nullptr, run, this); problem != 0)
+                throw std::system_error{problem, std::generic_category(), "a thread for mapped arrays"};
+            process_ = getpid();
+        }
+        ++users_;
+    }
+    void leave() {
+        const std::lock_guard lock{mutex_};
+        if (--users_ > 0 || process_ != getpid()) return; // a child process has no such thread
+        ending_ = true;
+        ring();
+        pthread_join(thread_, nullptr);
+    }
+    /// After the slot has become free: waits until it is not served any more.
+    void finish(const Slot& slot) const noexcept {
+        while (served_ == &slot && process_ == getpid()) sched_yield();
+    }
+    /// In a signal handler: waits until the address has been looked at.
+    [[nodiscard]] Request::State open(std::uintptr_t address) noexcept {
+        // The thread itself cannot wait for itself.
+        if (process_ != getpid() || serving) return Request::refused;
+        for (std::size_t k = 0;; k = (k + 1) % requests.size()) {
+            Request& request = requests[k];
+            std::uint32_t expected = Request::free;
+            if (!request.state.compare_exchange_strong(expected, Request::claimed)) {
+                if (k + 1 == requests.size()) sched_yield();
+                continue;
+            }
+            request.address = address;
+            request.state = Request::asked;
+            ring();
+            std::uint32_t state = Request::asked;
+            while ((state = request.state) == Request::asked) sleep_while(request.state, state);
+            request.state = Request::free;
+            return static_cast<Request::State>(state);
+        }
+    }
+
+private:
+    void ring() noexcept {
+        ++bell_;
+        wake(bell_);
+    }
+    static void* run(void* server) noexcept {
+        static_cast<Server*>(server)->serve();
+        return nullptr;
+    }
+    void serve() noexcept {
+        serving = true;
+        while (true) {
+            const std::uint32_t heard = bell_;
+            for (Request& request : requests)
+                if (request.state == Request::asked) {
+                    request.state = resolve(request.address);
+                    wake(request.state);
+                }
+            if (ending_) return;
+            sleep_while(bell_, heard);
+        }
+    }
+    [[nodiscard]] Request::State resolve(std::uintptr_t address) noexcept {
+        Request::State state = Request::refused;
+        for (const Slot& slot : slots) {
+            if (!slot.has(address)) continue;
+            const WatchedRange::Resolve resolve = slot.resolve.load(std::memory_order_relaxed);
+            if (resolve == nullptr) continue;
+            // Whoever takes the range away does it in the other order: one of the two sees what the other has done.
+            served_ = &slot;
+            if (slot.begin != 0 && slot.has(address)) {
+                const WatchedRange::Outcome outcome =
+                    resolve(slot.context.load(std::memory_order_relaxed),
+                            reinterpret_cast<std::byte*>(address)); // NOLINT(performance-no-int-to-ptr)
+                if (outcome == WatchedRange::Outcome::opened) state = Request::opened;
+                else if (outcome == WatchedRange::Outcome::was_open) state = Request::was_open;
+            }
+            served_ = nullptr;
+        }
+        return state;
+    }
+
+    static inline thread_local constinit bool serving = false;
+    Mutex mutex_{LockRank::leaf};
+    pthread_t thread_{};
+    int users_ = 0;
+    std::atomic<const Slot*> served_{nullptr};
+    std::atomic<pid_t> process_{0};
+    std::atomic<bool> ending_{false};
+    std::atomic<std::uint32_t> bell_{0};
+};
+
+constinit Server server;
+
+/// Whether an address that was open has come here so often, one time after the other, that it must be written to.
+bool is_in_vain(std::uintptr_t address) noexcept {
+    constexpr unsigned many = 1000;
+    static constinit std::atomic<std::uintptr_t> last{0};
+    static constinit std::atomic<unsigned> times{0};
+    if (last.exchange(address) != address) times = 0;
+    return ++times > many;
+}
+
+/// Whether somebody has seen to it that the address may be read.
+bool opened(const siginfo_t& info, const void* context) noexcept {
+    const auto address = reinterpret_cast<std::uintptr_t>(info.si_addr);
+    if (was_write(context)) return false;
+    for (const Slot& slot : slots)
+        if (slot.has(address) && slot.resolve.load(std::memory_order_relaxed) != nullptr) {
+            const int error = errno;
+            const Request::State state = server.open(address);
+            errno = error;
+            return state == Request::opened || (state == Request::was_open && !is_in_vain(address));
+        }
+    return false;
+}
+
 /// Whether the address is in a watched range: then what is wrong has been written.
 bool explain(const siginfo_t& info, const void* context) noexcept {
     const auto address = reinterpret_cast<std::uintptr_t>(info.si_addr);
     for (const Slot& slot : slots) {
-        const std::uintptr_t begin = slot.begin.load(std::memory_order_acquire);
-        if (begin == 0 || address < begin || address >= slot.end.load(std::memory_order_relaxed)) continue;
+        if (!slot.has(address)) continue;
         if (explaining.test_and_set()) return true;
         const std::size_t size = slot.explain.load(std::memory_order_relaxed)(
-            slot.context.load(std::memory_order_relaxed), static_cast<const std::byte*>(info.si_addr), text.data(),
-            text.size());
+            slot.context.load(std::memory_order_relaxed), static_cast<const std::byte*>(info.si_addr),
+            was_write(context), text.data(), text.size());
         write_all(text.data(), size);
         write_place(interrupted(context));
         return true;
@@ -117,7 +281,8 @@ bool is_endless(const void* instruction) noexcept {
 }
 
 void on_fault(int signal, siginfo_t* info, void* context) noexcept {
-    const bool is_fault = info->si_code > 0; // else somebody has sent the signal
+    const bool is_fault = info->si_code > 0;        // else somebody has sent the signal
+    if (is_fault && opened(*info, context)) return; // the instruction is carried out again
     if (is_fault && explain(*info, context)) {
         // The instruction faults again, and goes to whoever came before, or ends the program: a debugger, or a core
         // file, shows the line itself.
@@ -152,23 +317,39 @@ void install() noexcept {
 
 } // namespace
 
-WatchedRange::WatchedRange(const std::byte* begin, std::uint64_t bytes, Explain explain, const void* context) noexcept
+WatchedRange::WatchedRange(std::byte* begin, std::uint64_t bytes, Explain explain, void* context, Resolve resolve)
     : slot_{most_ranges} {
-    const std::lock_guard lock{slots_mutex};
+    if (resolve != nullptr) server.enter();
+    std::unique_lock lock{slots_mutex};
     for (slot_ = 0; slot_ < most_ranges && slots[slot_].begin.load(std::memory_order_relaxed) != 0;) ++slot_;
-    if (slot_ == most_ranges) return;
+    if (slot_ == most_ranges) {
+        lock.unlock();
+        if (resolve == nullptr) return;
+        server.leave();
+        throw std::system_error{std::make_error_code(std::errc::resource_unavailable_try_again),
+                                "more mapped arrays on demand than can be watched"};
+    }
     install();
     Slot& slot = slots[slot_];
     slot.end.store(reinterpret_cast<std::uintptr_t>(begin) + bytes, std::memory_order_relaxed);
     slot.explain.store(explain, std::memory_order_relaxed);
+    slot.resolve.store(resolve, std::memory_order_relaxed);
     slot.context.store(context, std::memory_order_relaxed);
     slot.begin.store(reinterpret_cast<std::uintptr_t>(begin), std::memory_order_release);
 }
 
 WatchedRange::~WatchedRange() {
     if (slot_ == most_ranges) return;
-    const std::lock_guard lock{slots_mutex};
-    slots[slot_].begin.store(0, std::memory_order_relaxed);
+    Slot& slot = slots[slot_];
+    bool served = false;
+    {
+        const std::lock_guard lock{slots_mutex};
+        served = slot.resolve.load(std::memory_order_relaxed) != nullptr;
+        slot.begin = 0;
+    }
+    if (!served) return;
+    server.finish(slot);
+    server.leave();
 }
 
 } // namespace lapwing::detail::support

@@ -1,12 +1,16 @@
 #include "src/support/address_space.hpp"
 
+#include "src/support/unnamed_file.hpp"
+
 #include <array>
 #include <cerrno>
 #include <cstdio>
 #include <fstream>
 #include <string>
+#include <system_error>
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -63,19 +67,53 @@ AddressSpace::AddressSpace(std::uint64_t bytes) noexcept {
     advise(reserved_, reserved_bytes_);
 }
 
+AddressSpace AddressSpace::with_writing_view(std::uint64_t bytes) noexcept {
+    AddressSpace space;
+    errno = ENOMEM;
+    // The system ends a process that makes a file larger than it may.
+    rlimit largest{};
+    if (bytes == 0 || bytes > std::uint64_t{1} << 62U || getrlimit(RLIMIT_FSIZE, &largest) != 0 ||
+        largest.rlim_cur < bytes + page_bytes())
+        return space;
+    const std::uint64_t pages = (bytes + page_bytes() - 1) / page_bytes() * page_bytes();
+    const int file = unnamed_file();
+    if (file < 0) return space;
+    if (ftruncate(file, static_cast<off_t>(pages)) == 0) {
+        void* const place = mmap(nullptr, pages, PROT_NONE, MAP_SHARED | MAP_NORESERVE, file, 0);
+        void* const writing = mmap(nullptr, pages, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
+        if (place != MAP_FAILED && writing != MAP_FAILED) {
+            space.reserved_ = space.begin_ = static_cast<std::byte*>(place);
+            space.writing_ = static_cast<std::byte*>(writing);
+            space.bytes_ = space.reserved_bytes_ = pages;
+            for (void* const view : {place, writing}) (void)madvise(view, pages, MADV_DONTDUMP);
+        } else {
+            const int problem = errno;
+            for (void* const view : {place, writing})
+                if (view != MAP_FAILED) munmap(view, pages);
+            errno = problem;
+        }
+    }
+    const int problem = errno;
+    ::close(file);
+    errno = problem;
+    return space;
+}
+
 AddressSpace::~AddressSpace() {
     if (bytes_ != 0) munmap(reserved_, reserved_bytes_);
+    if (writing_ != nullptr) munmap(writing_, bytes_);
 }
 
 bool AddressSpace::open(std::byte* first, const std::byte* end) const noexcept {
-    return first == end || mprotect(first, bytes_between(first, end), PROT_READ | PROT_WRITE) == 0;
+    const int access = writing_ == nullptr ? PROT_READ | PROT_WRITE : PROT_READ;
+    return first == end || mprotect(first, bytes_between(first, end), access) == 0;
 }
 
-void AddressSpace::provide(std::byte* first, const std::byte* end) noexcept {
+void AddressSpace::provide(std::byte* first, const std::byte* end) const noexcept {
 #if defined(MADV_POPULATE_WRITE)
     // Huge pages take the system little longer each than others. Linux 5.14; before, the first use does it.
-    (void)madvise(first, bytes_between(first, end), MADV_HUGEPAGE);
-    (void)madvise(first, bytes_between(first, end), MADV_POPULATE_WRITE);
+    if (writing_ == nullptr) (void)madvise(first, bytes_between(first, end), MADV_HUGEPAGE);
+    (void)madvise(to_write(first), bytes_between(first, end), MADV_POPULATE_WRITE);
 #else
     (void)first;
     (void)end;
@@ -90,6 +128,20 @@ void AddressSpace::close(std::byte* first, const std::byte* end) const noexcept 
     if (first != end) (void)mprotect(first, bytes_between(first, end), PROT_NONE);
 }
 
+void AddressSpace::forget(std::byte* first, const std::byte* end) const noexcept {
+    if (writing_ != nullptr && first != end) (void)madvise(to_write(first), bytes_between(first, end), MADV_REMOVE);
+}
+
+void AddressSpace::restore(std::byte* first, std::size_t bytes) const {
+    // So that nobody else gets the addresses.
+    (void)mmap(first, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    advise(first, bytes);
+    if (writing_ == nullptr) return;
+    if (syscall(SYS_mremap, to_write(first), std::size_t{0}, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, first) == -1 ||
+        mprotect(first, bytes, PROT_NONE) != 0)
+        throw std::system_error{errno, std::generic_category(), "memory of a mapped array"};
+}
+
 bool AddressSpace::show(std::byte* first, const std::byte* end, std::byte* memory) const {
     const std::size_t bytes = bytes_between(first, end);
     if (bytes == 0) return true;
@@ -99,8 +151,7 @@ bool AddressSpace::show(std::byte* first, const std::byte* end, std::byte* memor
     const long result = syscall(SYS_mremap, memory, std::size_t{0}, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, first);
     if (result == -1) {
         // The system may have taken away what was there before it refused.
-        (void)mmap(first, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-        advise(first, bytes);
+        restore(first, bytes);
         return false;
     }
     (void)madvise(first, bytes, MADV_DONTDUMP);

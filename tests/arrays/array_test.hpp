@@ -35,6 +35,13 @@ struct Particle {
 };
 static_assert(sizeof(Particle) == 24);
 
+/// Whether the distribution of an array is the program's own.
+template <class T, std::size_t N>
+[[nodiscard]] bool has_own_distribution(const lapwing::GlobalArray<T, N>& array) {
+    const auto geometry = array.slice().array().lock();
+    return geometry->user_map != nullptr && geometry->user_map->is_programs();
+}
+
 /// A distribution of a program's own that stores everything, of any dimensions: BlockCyclic with the ranks in reverse.
 struct Reversed {
     std::vector<std::int64_t> block;

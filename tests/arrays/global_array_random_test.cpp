@@ -3,7 +3,8 @@
 // and read.
 //
 // TEST_SEED=n runs the one program of that seed. With TEST_COPIES=1 the arrays have random prefetch patterns, whose
-// copies are automatic; with TEST_COPIES=2 manual ones, which are updated after each step.
+// copies are automatic; with TEST_COPIES=2 manual ones, which are updated after each step; with TEST_COPIES=3 they are
+// mapped, each rank what it chooses, and refreshed after each step; with TEST_COPIES=4 mapped on demand.
 #include "tests/arrays/array_test.hpp"
 
 #include <algorithm>
@@ -27,7 +28,7 @@ public:
           random_{static_cast<unsigned>(seed)},
           own_random_{static_cast<unsigned>(seed * 1000 + static_cast<std::uint64_t>(team.rank().value))} {
         const Extents<N> extents = test::random_extents<N>(random_);
-        for (auto& [array, replicated, oracle] : tracked_) {
+        for (auto& [array, replicated, oracle, mapped, named] : tracked_) {
             const std::vector<int> grid = test::random_grid<N>(random_, team.size());
             switch (random_.number(0, 4)) {
             case 0: array = {team, extents, Block{grid}, {.halo = patterns_.number(0, 3)}}; break;
@@ -74,11 +75,13 @@ private:
         GlobalArray<Value, N> array;
         bool replicated = false;
         std::vector<Value> oracle;
+        MappedArray<Value, N> mapped = {};
+        Domain<N> named = {}; ///< of that
     };
 
     /// Up to three patterns, one upon the other. Draws from numbers of its own, so that programs are the same without.
     void prefetch(GlobalArray<Value, N>& array) {
-        if (copies_ == 0) return;
+        if (copies_ == 0 || copies_ >= 3) return;
         const PrefetchOptions options{.consistent = copies_ == 1,
                                       .static_domain = patterns_.number(0, 1) == 1,
                                       .storage = patterns_.number(0, 1) == 0 ? PrefetchStorage::by_index
@@ -105,11 +108,32 @@ private:
     }
     void update_copies(Tracked& tracked) {
         if (copies_ == 0) return;
+        if (copies_ >= 3) return map(tracked);
         if (patterns_.number(0, 9) == 0) {
             tracked.array.evict();
             prefetch(tracked.array);
         }
         if (copies_ == 2) tracked.array.update();
+    }
+
+    void map(Tracked& tracked) {
+        const bool keep = tracked.mapped.data() != nullptr && own_random_.number(0, 2) != 0;
+        if (keep) tracked.mapped.refresh();
+        if (copies_ == 4 && !test::has_own_distribution(tracked.array)) {
+            if (!keep) tracked.mapped = tracked.array.mapped(OnDemand{});
+            if (own_random_.number(0, 3) == 0)
+                tracked.mapped.pin(test::random_domain<N>(own_random_, tracked.array.extents()));
+            tracked.named = test::random_domain<N>(own_random_, tracked.array.extents());
+            return;
+        }
+        if (keep) return;
+        tracked.named = tracked.array.domain();
+        if (own_random_.number(0, 2) == 0) {
+            tracked.mapped = tracked.array.mapped();
+        } else {
+            tracked.named = test::random_domain<N>(own_random_, tracked.array.extents());
+            tracked.mapped = tracked.array.mapped(tracked.named);
+        }
     }
 
     /// A value that nothing else has, by what it is written for.
@@ -225,6 +249,9 @@ private:
             mismatches.check(buffer[k++] == expected, index);
             if (k % 4 == 0 || copies_ != 0) mismatches.check(tracked.array(index) == expected, index);
         }
+        if (copies_ >= 3)
+            for (const Index<N>& index : tracked.named)
+                mismatches.check(tracked.mapped(index) == tracked.oracle[test::position_of(extents, index)], index);
         INFO("rank " << team_.rank().value << " reads " << to_string(domain));
         CHECK(mismatches.text() == "none");
     }

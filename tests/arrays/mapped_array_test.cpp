@@ -4,8 +4,11 @@
 #include <lapwing/mapped_array.hpp>
 #include <lapwing/patterns.hpp>
 
+#include <atomic>
 #include <csignal>
 #include <cstring>
+#include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -199,6 +202,40 @@ TEST_CASE("a part whose rows, with their margins, are as long as the array's is 
     runtime.close();
 }
 
+TEST_CASE("a mapped array of the same elements as the last one has its memory, and the elements as they are now") {
+    Runtime runtime;
+    GlobalArray<double, 2> array{runtime, {200, 300}, Cyclic{}, {.name = "again"}};
+    test::number_elements(array, 1);
+    const double* first = nullptr;
+    {
+        const MappedArray<double, 2> mapped = array.mapped(RowWise{});
+        first = mapped.data();
+        // One that is in use is nobody else's.
+        const MappedArray<double, 2> beside = array.mapped(RowWise{});
+        CHECK(beside.data() != first);
+    }
+    array.barrier();
+    test::number_elements(array, 70);
+    MappedArray<double, 2> again = array.mapped(RowWise{});
+    CHECK(again.data() == first);
+    for (const Domain<2>& own : array.local_domains())
+        CHECK(misread(again, Domain<2>{own.range(0), Range{0, 300}}, false, 70) == "none");
+    again = {};
+    const MappedArray<double, 2> other = array.mapped(ColumnWise{});
+    for (const Domain<2>& own : array.local_domains())
+        CHECK(misread(other, Domain<2>{Range{0, 200}, own.range(1)}, false, 70) == "none");
+    array.resize({300, 300});
+    again = array.mapped(RowWise{});
+    test::number_elements(array, 5);
+    again.refresh();
+    for (const Domain<2>& own : array.local_domains())
+        CHECK(misread(again, Domain<2>{own.range(0), Range{0, 300}}, false, 5) == "none");
+    array.barrier();
+    array.close();
+    again = {};
+    runtime.close();
+}
+
 TEST_CASE("a refresh that is under way ends with its array, or after it") {
     Runtime runtime;
     GlobalArray<double, 2> array{runtime, {300, 300}, Cyclic{}, {.name = "short"}};
@@ -218,6 +255,7 @@ TEST_CASE("what cannot be mapped, or refreshed, is refused") {
     CHECK_THROWS_WITH((MappedArray<int, 1>{}.refresh()), test::says({"MappedArray.refresh", "of no array"}));
     GlobalArray<int, 2> array{runtime, {8, 6}, Block{}, {.name = "small"}};
     CHECK_THROWS_AS(array.mapped(Stencil{.depth = -1}), RangeError);
+    CHECK_THROWS_WITH(array.mapped(Domain<2>{Range{0, 9}, Range{0, 6}}), test::says({"small", "leaves [0, 8)"}));
     const MappedArray<int, 2> mapped = array.mapped();
     array.resize({9, 6});
     CHECK_THROWS_WITH(mapped.refresh(), test::says({"small", "other extents", "map it again"}));
@@ -233,6 +271,7 @@ TEST_CASE("what cannot be mapped, or refreshed, is refused") {
 
 TEST_CASE("a read of what nobody has named ends the program with the array, the index and the rank") {
     Runtime runtime;
+    if (runtime.size() == 1) return; // all is shown then
     const std::int64_t rows = 40;
     GlobalArray<double, 2> array{runtime, {rows, 4096}, Cyclic{.grid = {runtime.size(), 1}}, {.name = "guarded"}};
     test::number_elements(array, 1);
@@ -249,6 +288,10 @@ TEST_CASE("a read of what nobody has named ends the program with the array, the 
     CHECK(text.find("  at 0x") != std::string::npos);
     CHECK(text_of_child([&] { sink = other(7, 17) + mapped(4, 4095); }) == std::pair{std::string{}, 0});
     CHECK(text_of_child([&] { sink = other(8, 0); }).first.find("element (8, 0)") != std::string::npos);
+    // Of every second row, or so, those between are not named.
+    const MappedArray<double, 2> own = array.mapped(RowWise{});
+    const std::int64_t next_row = runtime.rank().value + 1;
+    CHECK(text_of_child([&] { sink = own(next_row, 2000); }).first.find("the pattern") != std::string::npos);
     // Faults elsewhere go to whoever handled them before.
     const auto [nothing, elsewhere] = text_of_child([&] { sink = *static_cast<volatile double*>(nullptr); });
     CHECK(nothing.find("lapwing: ") == std::string::npos);
@@ -274,6 +317,179 @@ TEST_CASE("on request a mapped array can be read only from a refresh to the next
     CHECK(misread(mapped, array.domain(), false, 2) == "none");
     array.close();
     runtime.close();
+}
+
+namespace {
+
+/// A thread of Lapwing's has to call MPI, and may not.
+[[nodiscard]] bool refuses_demand(const Runtime& runtime) {
+    int level = MPI_THREAD_SINGLE;
+    MPI_Query_thread(&level);
+    return runtime.nodes() > 1 && level < MPI_THREAD_MULTIPLE;
+}
+
+} // namespace
+
+TEST_CASE("without MPI_THREAD_MULTIPLE nothing is on demand where there are several nodes") {
+    Runtime runtime;
+    if (refuses_demand(runtime)) {
+        GlobalArray<double, 1> array{runtime, {1000}, Block{}, {.name = "single"}};
+        CHECK_THROWS_WITH(array.mapped(OnDemand{}), test::says({"single", "OnDemand", "MPI_THREAD_MULTIPLE"}));
+        array.close();
+    }
+    runtime.close();
+}
+
+TEST_CASE("on demand pages are fetched when they are read, under every distribution") {
+    const auto check = []<std::size_t N>(const Extents<N>& extents) {
+        Runtime runtime;
+        if (refuses_demand(runtime)) return;
+        test::for_every_maker<test::Colour, N>(runtime.size(), [&](const test::Maker<test::Colour, N>& maker) {
+            GlobalArray<test::Colour, N> array = maker.make(runtime, extents);
+            test::number_elements(array, 3);
+            if (test::has_own_distribution(array)) {
+                CHECK_THROWS_WITH(array.mapped(OnDemand{}), test::says({"OnDemand", "the program's own"}));
+                return;
+            }
+            const MappedArray<test::Colour, N> mapped = array.mapped(OnDemand{});
+            std::array<Range, N> middle;
+            for (std::size_t d = 0; d < N; ++d) middle[d] = Range{extents[d] / 3, extents[d] / 3 * 2};
+            // Epochs in which as much is read again, more, less, and then all.
+            for (const std::uint64_t first : {3U, 100U, 200U, 300U, 400U, 500U, 600U, 700U, 800U}) {
+                if (first != 3) {
+                    array.barrier();
+                    test::number_elements(array, first);
+                    mapped.refresh();
+                }
+                if (first == 300 || first == 400) continue;
+                const bool part = first < 600 && first != 200;
+                CHECK(misread(mapped, part ? Domain<N>{middle} : array.domain(), maker.lower_triangle, first) ==
+                      "none");
+            }
+            array.barrier();
+            array.close();
+        });
+        runtime.close();
+    };
+    SECTION("one dimension") { check(Extents<1>{40'011}); }
+    SECTION("matrices") { check(Extents<2>{187, 187}); }
+    SECTION("three dimensions") { check(Extents<3>{31, 43, 29}); }
+}
+
+TEST_CASE("on demand several threads read, with less memory than they read, and what is in use is fetched in bulk") {
+    Runtime runtime{MPI_COMM_WORLD, Settings{{"LAPWING_MAPPED_BYTES", "512k"}}};
+    if (refuses_demand(runtime)) return;
+    GlobalArray<std::int64_t, 1> array{runtime, {300'000}, Cyclic{}, {.name = "asked"}};
+    test::number_elements(array, 1);
+    const MappedArray<std::int64_t, 1> mapped = array.mapped(OnDemand{});
+    const auto wrong = [&](std::int64_t begin, std::int64_t end, std::uint64_t first) {
+        std::int64_t count = 0;
+        for (std::int64_t i = begin; i < end; ++i)
+            count += mapped[i] != test::value_of<std::int64_t>(first + static_cast<std::uint64_t>(i)) ? 1 : 0;
+        return count;
+    };
+    std::atomic<std::int64_t> found{0};
+    std::vector<std::thread> threads;
+    for (const std::int64_t begin : {0, 100'000, 150'000})
+        threads.emplace_back([&, begin] { found += wrong(begin, begin + 150'000, 1); });
+    for (std::thread& thread : threads) thread.join();
+    CHECK(found == 0);
+    if (runtime.size() == 1) return; // all is shown then
+    const auto faults = [&] { return array.statistics()[Counter::mapped_faults]; };
+    CHECK(faults() > 20);
+
+    // From the third time on nothing waits, but for looking whether it is still in use.
+    for (std::uint64_t epoch = 0; epoch < 12; ++epoch) {
+        array.barrier();
+        test::number_elements(array, 40 * epoch);
+        mapped.refresh();
+        const std::uint64_t before = faults();
+        CHECK(wrong(70'000, 110'000, 40 * epoch) == 0);
+        if (epoch > 3) CHECK(faults() - before <= 3); // two or three groups of 64 pages
+    }
+    array.barrier();
+
+    // What MPI, or the system, is to read.
+    mapped.pin(Domain<1>{Range{200'000, 220'000}});
+    std::array<int, 2> ends{};
+    REQUIRE(pipe(ends.data()) == 0);
+    CHECK(write(ends[1], &mapped[200'000], 60'000) == 60'000);
+    std::array<char, 60'000> read_back{};
+    CHECK(read(ends[0], read_back.data(), read_back.size()) == 60'000);
+    // All of it, whatever else was open, or an error.
+    for (std::int64_t i = 0; i < 60'000; i += 500) (void)*static_cast<const volatile std::int64_t*>(&mapped[i]);
+    const Domain<1> scattered{Range::strided(100'000, 40, 1000)};
+    mapped.pin(scattered);
+    for (const auto& [i] : scattered) CHECK(write(ends[1], &mapped[i], 8) == 8);
+    CHECK_THROWS_WITH(mapped.pin(Domain<1>{Range{0, 290'000}}), test::says({"pages", "LAPWING_MAPPED_BYTES"}));
+    close(ends[0]);
+    close(ends[1]);
+    CHECK_THROWS_WITH(mapped.pin(Domain<1>{Range{0, 300'001}}), test::says({"pin", "leaves [0, 300000)"}));
+    array.barrier();
+    array.close();
+    runtime.close();
+}
+
+TEST_CASE("on demand one page is read again for many epochs") {
+    Runtime runtime;
+    if (refuses_demand(runtime)) return;
+    GlobalArray<double, 1> array{runtime, {10'000}, Cyclic{}, {.name = "often"}};
+    test::number_elements(array, 1);
+    const MappedArray<double, 1> mapped = array.mapped(OnDemand{});
+    bool right = true;
+    for (int epoch = 0; epoch < 9000; ++epoch) {
+        mapped.refresh();
+        right = right && mapped[2000] == test::value_of<double>(2001);
+    }
+    CHECK(right);
+    runtime.barrier();
+    array.close();
+    runtime.close();
+}
+
+TEST_CASE("on demand a read that nobody can serve ends the program with the reason") {
+    Runtime runtime;
+    if (refuses_demand(runtime)) return;
+    GlobalArray<double, 1> array{runtime, {100'000}, Cyclic{}, {.name = "late"}};
+    test::number_elements(array, 1);
+    const MappedArray<double, 1> mapped = array.mapped(OnDemand{});
+    volatile double sink = mapped[5];
+    if (runtime.size() > 1) {
+        const std::string text = text_of_child([&] { sink = mapped[90'000]; }).first;
+        INFO(text);
+        CHECK(text.find("late") != std::string::npos);
+        CHECK(text.find("element (90000)") != std::string::npos);
+        CHECK(text.find("child process") != std::string::npos);
+        CHECK(text_of_child([&] { *const_cast<double*>(&mapped[5]) = 1; }).first.find("write to element (5)") !=
+              std::string::npos);
+    }
+    array.close();
+    sink = mapped[6]; // is here
+    runtime.close();
+}
+
+TEST_CASE("by a setting all mapped arrays have what is not named on demand, and on demand works where pages cannot be "
+          "protected") {
+    for (const char* const reads : {"demand", "all", "refreshed"}) {
+        Runtime runtime{MPI_COMM_WORLD, Settings{{"LAPWING_MAPPED", reads}}};
+        if (refuses_demand(runtime)) return;
+        GlobalArray<double, 2> array{runtime, {100, 700}, Cyclic{}, {.name = "set"}};
+        test::number_elements(array, 1);
+        const Domain<2> part{Range{30, 50}, Range{100, 650}};
+        const MappedArray<double, 2> mapped =
+            std::string_view{reads} == "demand" ? array.mapped(part) : array.mapped(OnDemand{});
+        for (const std::uint64_t first : {1U, 50U}) {
+            if (first == 50) {
+                array.barrier();
+                test::number_elements(array, first);
+                mapped.refresh();
+            }
+            CHECK(misread(mapped, array.domain(), false, first) == "none");
+        }
+        array.barrier();
+        array.close();
+        runtime.close();
+    }
 }
 
 TEST_CASE("ordinary memory serves where pages cannot be protected") {

@@ -246,38 +246,6 @@ TEST_CASE("fewer elements than ranks, and none at all") {
     }
 }
 
-TEST_CASE("a view reads own and prefetched elements, one by one and in rows") {
-    Runtime runtime;
-    for (const PrefetchOptions options :
-         {PrefetchOptions{}, PrefetchOptions{.consistent = false}, PrefetchOptions{.storage = PrefetchStorage::halo},
-          PrefetchOptions{.consistent = false, .storage = PrefetchStorage::halo}}) {
-        GlobalArray<double, 2> array{
-            runtime, {13, 10}, Block{}, {.name = "seen", .halo = options.storage == PrefetchStorage::halo ? 2 : 0}};
-        test::number_elements(array, 3);
-        array.prefetch(Stencil{.depth = 2}, options);
-        const auto value = [&](const Index<2>& index) {
-            return test::value_of<double>(3 + test::position_of(array.extents(), index));
-        };
-        const Domain<2> seen = array.local_domain().expand(2).intersect(array.domain());
-        test::Mismatches wrong;
-        const auto view = array.view();
-        for (const auto& [i, j] : seen) wrong.check(view(i, j) == value({i, j}), Index<2>{i, j});
-        for (std::int64_t i = seen.empty() ? 0 : seen.first()[0]; !seen.empty() && i <= seen.last()[0]; ++i)
-            for (std::int64_t j = seen.first()[1]; j <= seen.last()[1];) {
-                const auto row = view.row({i, j}, static_cast<std::uint64_t>(seen.last()[1] - j + 1));
-                REQUIRE(!row.empty());
-                for (const double element : row) wrong.check(element == value({i, j}), Index<2>{i, j}), ++j;
-            }
-        CHECK(wrong.text() == "none");
-        if (runtime.size() > 4 && array.window().reachable(Rank{(runtime.rank().value + 3) % runtime.size()}).empty())
-            CHECK_THAT(test::message_of<RangeError>([&] {
-                           for (const Index<2>& index : array.domain()) (void)view(index);
-                       }),
-                       test::says({"seen", ".view()", "neither", "prefetch"}));
-        array.barrier();
-    }
-}
-
 TEST_CASE("copies in the halo are plain memory around the local block, with and without corners") {
     Runtime runtime;
     for (const bool corners : {true, false})
@@ -294,7 +262,6 @@ TEST_CASE("copies in the halo are plain memory around the local block, with and 
                 test::number_elements(a, 50 * step);
                 if (!consistent) a.update();
                 const auto halo = a.halo_view();
-                const auto view = a.view();
                 const Domain<3> own = a.local_domain();
                 CHECK(halo.domain().empty() == own.empty());
                 for (const Index<3>& index : own)
@@ -302,7 +269,6 @@ TEST_CASE("copies in the halo are plain memory around the local block, with and 
                         const auto value =
                             test::value_of<double>(50 * step + test::position_of(a.extents(), neighbour));
                         wrong.check(halo(neighbour) == value, neighbour);
-                        wrong.check(view(neighbour) == value, neighbour);
                         wrong.check(a(neighbour) == value, neighbour);
                         wrong.check(runtime.size() == 1 || a.is_prefetched(neighbour) != own.contains(neighbour),
                                     neighbour);
@@ -326,7 +292,6 @@ TEST_CASE("copies in the halo are plain memory around the local block, with and 
                 a(other) = -4;
                 CHECK(a.halo_view()(other) == -4);
                 a(other) += 1;
-                CHECK(a.view()(other) == -3);
                 CHECK(a(other) == -3);
             }
             a.barrier();
@@ -379,26 +344,6 @@ TEST_CASE("a halo that an array cannot have, or does not, is an error that says 
     }
     CHECK_THAT(test::message_of<UsageError>([&] { (void)array.halo_view(); }),
                test::says({"narrow", "PrefetchStorage::halo"}));
-    runtime.barrier();
-}
-
-TEST_CASE("a view shows a manual copy, whatever it has read before") {
-    Runtime runtime;
-    GlobalArray<double, 1> array{runtime, {20 * runtime.size()}, Block{}};
-    test::number_elements(array, 3);
-    array.prefetch(Stencil{.depth = 2}, {.consistent = false});
-    test::number_elements(array, 900);
-    const auto view = array.view();
-    test::Mismatches wrong;
-    for (const Index<1>& index : array.domain()) {
-        if (!array.is_prefetched(index)) continue;
-        for (const std::int64_t deep : {index[0] - 5, index[0] + 5})
-            if (array.domain().contains(Index<1>{deep}) && !array.is_prefetched(deep) &&
-                !array.window().reachable(array.owner(deep)).empty())
-                (void)view(deep);
-        wrong.check(view(index) == test::value_of<double>(3 + static_cast<std::uint64_t>(index[0])), index);
-    }
-    CHECK(wrong.text() == "none");
     runtime.barrier();
 }
 

@@ -1,8 +1,7 @@
-// Copies that are read at random: a table finds them, and with them the local elements of a view.
+// Copies that are read at random: a table finds them.
 #include "tests/arrays/array_test.hpp"
 
 #include <lapwing/patterns.hpp>
-#include <lapwing/prefetched_view.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -52,19 +51,12 @@ TEST_CASE("elements that are read at random are found by a table, whether all ar
                     if (!consistent) array.update();
                 }
                 test::Mismatches wrong;
-                const auto view = array.view();
                 for (const Domain<1>& one : some)
                     for (const Index<1>& index : one) {
                         const auto value = test::value_of<std::int32_t>(round + static_cast<std::uint64_t>(index[0]));
-                        wrong.check(view(index) == value && std::as_const(array)(index) == value, index);
+                        wrong.check(std::as_const(array)(index) == value, index);
                     }
-                for (const Index<1>& index : array.local_domain())
-                    wrong.check(view(index) ==
-                                    test::value_of<std::int32_t>(round + static_cast<std::uint64_t>(index[0])),
-                                index);
                 CHECK(wrong.text() == "none");
-                CHECK_THROWS_AS((void)view(n), RangeError);
-                CHECK_THROWS_AS((void)view(-1), RangeError);
                 array.barrier();
             }
             check_blocks(plane, some_of_plane, 9);
@@ -72,78 +64,5 @@ TEST_CASE("elements that are read at random are found by a table, whether all ar
             array.close();
             plane.close();
         }
-    runtime.close();
-}
-
-TEST_CASE(
-    "the table of a view is made when a view is asked for, is counted, and takes no more than a few times the copies") {
-    Runtime runtime;
-    const std::int64_t block = 100'000;
-    const int ranks = runtime.size();
-    if (ranks > 1) {
-        // The last rank has ten elements, and copies the first ones of all.
-        GlobalArray<std::int32_t, 1> array{
-            runtime, {block * (ranks - 1) + 10}, BlockCyclic{.block = {block}}, {.name = "small part"}};
-        test::number_elements(array, 3);
-        const bool last = runtime.rank().value == ranks - 1;
-        const auto memory = [&] { return array.statistics()[Counter::prefetch_memory]; };
-        const auto read = [&](std::int64_t count) {
-            test::Mismatches wrong;
-            const auto view = array.view();
-            for (std::int64_t i = 0; i < (last ? count : 0); ++i)
-                wrong.check(view(i) == test::value_of<std::int32_t>(3 + static_cast<std::uint64_t>(i)), Index<1>{i});
-            CHECK(wrong.text() == "none");
-        };
-        const auto first = [last](std::int64_t count) {
-            return [last, count](const Domain<1>&) { return Domain<1>{Range{0, last ? count : 0}}; };
-        };
-        array.prefetch(first(10), {.consistent = false});
-        const std::uint64_t before = memory();
-        read(10);
-        CHECK(memory() == before); // no table: it would take 25 KB
-        array.prefetch(first(2000), {.consistent = false});
-        const std::uint64_t more = memory();
-        read(2000);
-        // 16 bytes for 64 elements, from the first to the last.
-        const auto table = static_cast<std::uint64_t>(array.size()) / 4;
-        if (last && ranks == 2) {
-            CHECK(memory() - more >= table);
-            CHECK(memory() - more <= table + 32);
-        }
-        const std::uint64_t with_table = memory();
-        read(2000);
-        array.prefetch(first(100), {.consistent = false}); // nothing new
-        read(2000);
-        CHECK(memory() == with_table); // once
-        CHECK(array.statistics()[Counter::prefetch_memory_peak] == with_table);
-        array.evict();
-        CHECK(memory() == 0);
-        array.barrier();
-        array.close();
-    }
-    runtime.close();
-}
-
-TEST_CASE("a view that a loop holds is not disturbed by another prefetch") {
-    Runtime runtime;
-    const std::int64_t n = 1500;
-    GlobalArray<std::int32_t, 1> array{runtime, {n}, Block{}, {.name = "held"}};
-    test::number_elements(array, 7);
-    const auto up_to = [](std::int64_t end) { return [end](const Domain<1>&) { return Domain<1>{Range{0, end}}; }; };
-    array.prefetch(up_to(1499), {.consistent = false});
-    const auto view = array.view();
-    array.prefetch(up_to(n), {.consistent = false});
-    const auto later = array.view();
-    // Memory that was freed is in use again, and full of ones.
-    std::vector<std::vector<std::byte>> used;
-    for (std::size_t bytes = 16; bytes <= 1024; bytes += 16) used.emplace_back(bytes, std::byte{0xff});
-    test::Mismatches wrong;
-    for (std::int64_t i = 0; i < n; ++i) {
-        const auto value = test::value_of<std::int32_t>(7 + static_cast<std::uint64_t>(i));
-        wrong.check(view(i) == value && later(i) == value, Index<1>{i});
-    }
-    CHECK(wrong.text() == "none");
-    array.barrier();
-    array.close();
     runtime.close();
 }

@@ -22,8 +22,9 @@ void synchronise(Step&& step) {
     if (!omits()) step();
 }
 
-/// What a test reads is copied before: TEST_COPIES=1, automatic copies; TEST_COPIES=2, manual ones.
-enum class CopiesRead : std::uint8_t { none, automatic, manual };
+/// What a test reads is copied before: TEST_COPIES=1, automatic copies; TEST_COPIES=2, manual ones; TEST_COPIES=3, a
+/// mapped array.
+enum class CopiesRead : std::uint8_t { none, automatic, manual, mapped };
 
 inline CopiesRead copies_read() {
     static const auto read = static_cast<CopiesRead>(number_from_environment("TEST_COPIES", 0));

@@ -5,13 +5,16 @@
 // they must find the forbidden results: the tests can see what they look for.
 //
 // With TEST_COPIES=1 what is read comes from automatic copies (class Prefetch), with TEST_COPIES=2 from manual ones,
-// which are updated after each acquire.
+// which are updated after each acquire, and with TEST_COPIES=3, in the tests that pass messages, from a mapped array,
+// which is refreshed then.
 #include "consistency/litmus.hpp"
 #include "support/catch.hpp"
 #include "support/mpi_test.hpp"
 #include "team/team_test.hpp"
 
+#include <lapwing/global_array.hpp>
 #include <lapwing/lock.hpp>
+#include <lapwing/mapped_array.hpp>
 #include <lapwing/prefetch.hpp>
 #include <lapwing/runtime.hpp>
 #include <lapwing/window.hpp>
@@ -21,6 +24,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <optional>
 #include <thread>
@@ -40,28 +44,51 @@ using test::omits;
 using test::Shown;
 using test::synchronise;
 
+constexpr int slots = 24; ///< messages between two barriers; each has its own bytes, so that none is overwritten unread
+constexpr int batches = 3;                                ///< of so many messages
+constexpr std::array<std::size_t, 3> sizes{8, 700, 6000}; ///< staged, direct and bulk puts of the network paths
+constexpr std::size_t largest_size = sizes.back();
+constexpr std::int64_t segment = slots * static_cast<std::int64_t>(largest_size) + 64;
+constexpr Offset flag{0};
+constexpr Offset behind{8}; ///< the flag in a window that has a count before it
+
+using Bytes = lapwing::GlobalArray<std::byte, 1>;
+
 /// Copies of the segment of one other rank, which have the same bytes at the same offsets. There are none of an own
 /// segment.
 class SegmentCopies {
 public:
     SegmentCopies(Window& window, Rank owner) : window_{window}, owner_{owner} {
-        if (copies_read() == CopiesRead::none || owner == window.team().rank()) return;
+        if (copies_read() == CopiesRead::none || copies_read() == CopiesRead::mapped || owner == window.team().rank())
+            return;
         copies_.emplace(window, lapwing::PrefetchOptions{.consistent = copies_read() == CopiesRead::automatic});
         whole_.emplace(copies_->request(owner));
         copies_->update();
     }
+    SegmentCopies(Bytes& array, Rank owner) : SegmentCopies{array.window(), owner} {
+        if (copies_read() == CopiesRead::mapped && owner != window_.team().rank())
+            mapped_ = array.mapped(array.local_domain(owner));
+    }
     /// What a program that has manual copies does after its synchronisation.
     void update() {
+        if (mapped_.data() != nullptr) mapped_.refresh();
         if (copies_ && copies_read() == CopiesRead::manual) copies_->update();
     }
     /// Of the copies; without them of the segment.
     [[nodiscard]] std::vector<std::byte> read(Offset offset, std::size_t size) {
         std::vector<std::byte> bytes(size);
-        if (copies_) std::ranges::copy(copies_->access(*whole_).subspan(offset.bytes, size), bytes.begin());
+        if (mapped_.data() != nullptr)
+            std::memcpy(bytes.data(), &mapped_[owner_.value * segment + static_cast<std::int64_t>(offset.bytes)], size);
+        else if (copies_) std::ranges::copy(copies_->access(*whole_).subspan(offset.bytes, size), bytes.begin());
         else window_.get(owner_, offset, bytes);
         return bytes;
     }
     [[nodiscard]] std::int64_t read_number(Offset offset) {
+        if (mapped_.data() != nullptr) {
+            std::int64_t number = 0;
+            std::ranges::copy(read(offset, sizeof number), reinterpret_cast<std::byte*>(&number));
+            return number;
+        }
         if (copies_) return copies_->read<std::int64_t>(*whole_, offset.bytes / sizeof(std::int64_t));
         return window_.get<std::int64_t>(owner_, offset);
     }
@@ -71,14 +98,8 @@ private:
     Rank owner_;
     std::optional<lapwing::Prefetch> copies_;
     std::optional<lapwing::PrefetchedSlice> whole_;
+    lapwing::MappedArray<std::byte, 1> mapped_;
 };
-
-constexpr int slots = 24; ///< messages between two barriers; each has its own bytes, so that none is overwritten unread
-constexpr int batches = 3;                                ///< of so many messages
-constexpr std::array<std::size_t, 3> sizes{8, 700, 6000}; ///< staged, direct and bulk puts of the network paths
-constexpr std::size_t largest_size = sizes.back();
-constexpr Offset flag{0};
-constexpr Offset behind{8}; ///< the flag in a window that has a count before it
 
 /// Messages around the ring of ranks: each rank puts to the next one, tells it, and reads what the one before has put.
 /// The flags are in another window, and at the rank that raises them: no operation on a flag completes a put by the
@@ -90,12 +111,13 @@ class Ring {
 public:
     static constexpr Offset flag_behind{slots * largest_size};
     Runtime runtime{};
-    Window data{runtime, slots* largest_size + 64, {.name = "data"}};
+    Bytes array{runtime, {runtime.size() * segment}, lapwing::Block{}, {.name = "data"}};
+    Window& data = array.window();
     Window flags{runtime, 64, {.name = "flags"}};
     Rank from = test::previous(runtime);
     Rank to = test::next(runtime);
     Rank home = home_of(runtime.rank()); ///< where this rank's messages lie
-    SegmentCopies copies{data, home_of(from)};
+    SegmentCopies copies{array, home_of(from)};
 
     /// Puts message `number`.
     void send(int number) {
@@ -251,7 +273,7 @@ TEST_CASE("what was read before an acquire is read anew after it") {
     if (runtime.size() < 2) return;
     const Rank owner{0};
     const Rank reader{runtime.size() - 1};
-    SegmentCopies copies{ring.data, owner};
+    SegmentCopies copies{ring.array, owner};
     const auto await = [&](Rank rank, int number) {
         while (ring.flags.atomic<std::int64_t>(rank, flag).load() < number) std::this_thread::yield();
     };
@@ -505,7 +527,7 @@ TEST_CASE("the value of a blocking get is there when it returns") {
     std::int64_t wrong = 0;
     std::ranges::fill(ring.data.local(), static_cast<std::byte>(ring.runtime.rank().value + 1));
     ring.runtime.barrier();
-    SegmentCopies copies{ring.data, ring.to};
+    SegmentCopies copies{ring.array, ring.to};
     for (int number = 1; number <= slots * batches; ++number) {
         std::vector<std::byte> here(Ring::size(number));
         ring.data.get(ring.to, Ring::place(number), here);
@@ -520,7 +542,7 @@ TEST_CASE("the value of a blocking get is there when it returns") {
 TEST_CASE("a get sees earlier puts of its own rank, also where they overlap in part") {
     if (omits()) return;
     Ring ring;
-    SegmentCopies copies{ring.data, ring.to};
+    SegmentCopies copies{ring.array, ring.to};
     std::int64_t wrong = 0;
     for (int number = 1; number <= slots * batches; ++number) {
         const std::size_t size = Ring::size(number);
@@ -534,7 +556,9 @@ TEST_CASE("a get sees earlier puts of its own rank, also where they overlap in p
         std::vector<std::byte> expected = first;
         std::ranges::copy(second, expected.begin() + 2);
         if (here != expected) ++wrong;
-        if (copies_read() != CopiesRead::none && copies.read(Offset{at}, size) != expected) ++wrong;
+        // A mapped array is what its owner had at the last refresh.
+        if (copies_read() == CopiesRead::automatic || copies_read() == CopiesRead::manual)
+            wrong += copies.read(Offset{at}, size) != expected ? 1 : 0;
     }
     judge(ring.runtime, wrong);
 }

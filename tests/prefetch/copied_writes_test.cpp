@@ -6,7 +6,6 @@
 
 #include <lapwing/patterns.hpp>
 #include <lapwing/prefetch.hpp>
-#include <lapwing/prefetched_view.hpp>
 #include <lapwing/statistics.hpp>
 
 #include <algorithm>
@@ -78,14 +77,11 @@ public:
         for (int owner = 0; owner < runtime_.size(); ++owner)
             indices(first_row(Rank{owner}), [&](const Index<2>& index) { at(index) = value(index); });
     }
-    /// What of the next rank's rows is not as expected, through the array and through a view.
+    /// What of the next rank's rows is not as expected.
     [[nodiscard]] std::string wrong_next() {
         const Domain<2> next = array.local_domain(test::next(runtime_));
         test::Mismatches wrong;
         for (const Index<2>& index : next) wrong.check(is_right(index), index);
-        const auto view = array.view();
-        for (const Index<2>& index : next)
-            if (array.is_prefetched(index)) wrong.check(T{view(index[0], index[1])} == at(index), index);
         return wrong.text();
     }
     [[nodiscard]] std::string wrong() {

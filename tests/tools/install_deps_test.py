@@ -38,15 +38,15 @@ SYSTEMS = {
 }
 
 DEBIAN = """g++ clang cmake ninja-build pkg-config make git openmpi-bin libopenmpi-dev mpich libmpich-dev gfortran libboost-dev libhwy-dev
-    libfmt-dev libxxhash-dev libcli11-dev nlohmann-json3-dev catch2 iproute2 util-linux mount mmdebstrap python3-dev
+    libfmt-dev libxxhash-dev libcli11-dev nlohmann-json3-dev catch2 libblas-dev libfftw3-dev iproute2 util-linux mount mmdebstrap python3-dev
     python3-venv python3-setuptools python3-numpy python3-cffi python3-pytest python3-mpi4py python3 gnuplot-nox graphviz doxygen""".split()
 FEDORA = """gcc-c++ clang cmake ninja-build pkgconf-pkg-config make git openmpi-devel mpich-devel gcc-gfortran environment-modules boost-devel
-    highway-devel fmt-devel xxhash-devel cli11-devel json-devel catch-devel iproute util-linux python3-devel
+    highway-devel fmt-devel xxhash-devel cli11-devel json-devel catch-devel blas-devel fftw-devel iproute util-linux python3-devel
     python3-setuptools python3-numpy python3-cffi python3-pytest python3-mpi4py-openmpi python3-mpi4py-mpich python3 gnuplot graphviz doxygen""".split()
 OPENSUSE = """gcc-c++ clang cmake ninja pkg-config make git openmpi4-devel mpich-devel gcc-fortran libboost_headers-devel highway-devel fmt-devel
-    xxhash-devel cli11-devel nlohmann_json-devel Catch2-devel iproute2 util-linux python3-devel python3-setuptools python3-numpy python3-cffi
+    xxhash-devel cli11-devel nlohmann_json-devel Catch2-devel blas-devel fftw3-devel iproute2 util-linux python3-devel python3-setuptools python3-numpy python3-cffi
     python3-pytest python3 gnuplot graphviz doxygen""".split()
-ARCH = """gcc clang cmake ninja pkgconf make git openmpi gcc-fortran boost highway fmt xxhash cli11 nlohmann-json catch2 iproute2 util-linux
+ARCH = """gcc clang cmake ninja pkgconf make git openmpi gcc-fortran boost highway fmt xxhash cli11 nlohmann-json catch2 blas fftw iproute2 util-linux
     python-setuptools python-numpy python-cffi python-pytest python-mpi4py python gnuplot graphviz doxygen""".split()
 
 DNF = "dnf install --assumeyes --setopt=install_weak_deps=False "

@@ -73,6 +73,7 @@ public:
         return location;
     }
     [[nodiscard]] std::uint64_t local_capacity() const noexcept { return capacity_; }
+    [[nodiscard]] static constexpr bool is_programs() noexcept { return false; }
     [[nodiscard]] std::uint64_t domain_count(Rank rank) const noexcept {
         std::uint64_t product = 1;
         for (const AlignedDimension& dimension : dimensions_)

@@ -45,7 +45,7 @@ public:
     void require_halo(const ArrayTitle& array) const;
     /// Throws UsageError if a prefetch has promised that the extents stay.
     void require_free_extents(const ArrayTitle& array) const;
-    void collect_statistics() const;
+    void count_hits() const;
 
 private:
     std::shared_ptr<prefetching::EntryBuffer> buffer_; ///< null if there are no copies

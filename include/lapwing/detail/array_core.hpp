@@ -132,11 +132,12 @@ protected:
         while (core_.prefetched != nullptr && !core_.prefetched->state.is_fresh()) this->copies_.refresh();
     }
     /// The whole array as memory: the elements of these domains, or those that the rank owns and what a pattern names.
-    [[nodiscard]] MappedElements map_elements(const std::vector<Domain<N>>& named) const;
+    /// `on_demand`: others are fetched when they are read.
+    [[nodiscard]] MappedElements map_elements(std::vector<Domain<N>> named, bool on_demand = false) const;
     [[nodiscard]] MappedElements map_elements(const KeptPattern& pattern) const;
     /// The local block and the copies around it. Throws UsageError if there are none in the halo.
     [[nodiscard]] PlacedBox<N> box_with_halo() const;
-    /// The box around an element, for views: copies, or elements of a rank of this node. Throws RangeError.
+    /// The box around an element: copies, or elements of a rank of this node. Throws RangeError.
     [[nodiscard]] PlacedBox<N> box_around(const Index<N>& index) const;
 
     /// That of a closed array by default.
@@ -150,6 +151,7 @@ protected:
         std::shared_ptr<const distribution::UserMap<N>> user_map; ///< instead of map for a user-defined distribution
         Extents<N> extents;
         std::vector<KeptPattern> patterns; ///< of what is prefetched
+        std::shared_ptr<SpareMapping> spare_mapping;
     };
     Inside core_;
 

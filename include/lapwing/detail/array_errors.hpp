@@ -54,7 +54,7 @@ struct ArrayTitle {
 [[noreturn]] void throw_no_view(const ArrayTitle& array, const char* call);
 [[noreturn]] void throw_gaps(const ArrayTitle& array, const char* call, std::int64_t halo, int ranks);
 [[noreturn]] void throw_no_home(const ArrayTitle& array, const char* call, std::span<const std::int64_t> index);
-[[noreturn]] void throw_not_in_view(const ArrayTitle& array, std::span<const std::int64_t> index);
+[[noreturn]] void throw_not_here(const ArrayTitle& array, std::span<const std::int64_t> index);
 [[noreturn]] void throw_not_replicated(const ArrayTitle& array);
 [[noreturn]] void throw_empty(const ArrayTitle& array, const char* call);
 [[noreturn]] void throw_nothing_compares(const ArrayTitle& array, const char* call);

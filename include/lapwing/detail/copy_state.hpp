@@ -63,13 +63,6 @@ public:
         return sum;
     }
 
-    /// For the statistics: a view takes so many bytes more to find copies. Any thread.
-    void count_index(std::uint64_t bytes) noexcept { index_bytes_.fetch_add(bytes, std::memory_order_relaxed); }
-    /// Those since this was called last.
-    [[nodiscard]] std::uint64_t take_index_bytes() noexcept {
-        return index_bytes_.exchange(0, std::memory_order_relaxed);
-    }
-
 private:
     template <class Load>
     [[nodiscard]] bool between_fills(Load&& load_values) const noexcept {
@@ -95,7 +88,6 @@ private:
     std::atomic<std::uint64_t> filled_{0}; ///< 0: never, or at the moment
     std::atomic<std::uint64_t> wanted_{1};
     std::array<Hits, 32> hits_{};
-    std::atomic<std::uint64_t> index_bytes_{0}; ///< not in the statistics yet
 };
 
 } // namespace lapwing::detail::prefetching

@@ -59,10 +59,6 @@ public:
         for (std::size_t d = 0; d + 1 < N; ++d) sum += from_first(index, d) * stride_[d];
         return sum;
     }
-    /// How many elements of its row the box has from an index on that it holds.
-    [[nodiscard]] std::uint64_t left_in_row(const Index<N>& index) const noexcept {
-        return extent_[N - 1] - from_first(index, N - 1);
-    }
 
 private:
     [[nodiscard]] std::uint64_t from_first(const Index<N>& index, std::size_t d) const noexcept {

@@ -11,9 +11,9 @@
 
 namespace lapwing::detail::arrays {
 
-/// Addresses of elements by their place in the row-major order of the array, for reads at random: for each group of 64
-/// neighbours the address of the first, and which of them are there. A read needs no search, and no branch that depends
-/// on whose the element is. Memory: 16 bytes a group, from the first element to the last.
+/// Addresses of copies by their element's place in the row-major order of the array, for reads at random: for each
+/// group of 64 neighbours the address of the first, and which of them are there. A read needs no search. Memory: 16
+/// bytes a group, from the first element to the last.
 template <std::size_t N>
 class ElementTable {
     struct Group {
@@ -47,28 +47,21 @@ public:
             place = place * static_cast<std::uint64_t>(extents[d]) + static_cast<std::uint64_t>(index[d]);
         return place;
     }
-    [[nodiscard]] bool empty() const noexcept { return groups_.empty(); }
-    [[nodiscard]] std::uint64_t bytes() const noexcept { return groups_.size() * sizeof(Group); }
 
-    /// Adds `count` neighbours from `place` on, the first of which is at `address`. Where a group has others that do
-    /// not lie as if all were neighbours, those of them that are there first stay; returns whether all could be added.
-    bool add(std::uint64_t place, std::uint64_t count, std::byte* address, std::size_t element_bytes) noexcept {
-        bool all = true;
+    /// Adds `count` neighbours from `place` on, the first of which is at `address`. Those of a group must lie as if all
+    /// of it were there.
+    void add(std::uint64_t place, std::uint64_t count, std::byte* address, std::size_t element_bytes) noexcept {
         for (std::uint64_t at = place - first_, left = count; left > 0;) {
             Group& group = groups_[at / group_size];
             const std::uint64_t within = at % group_size;
             const std::uint64_t here = std::min(left, group_size - within);
             // Modulo 2^64: the first of the group may lie outside of the memory.
-            const std::uint64_t first = reinterpret_cast<std::uint64_t>(address) - within * element_bytes;
-            if (group.here == 0) group.first = first;
-            if (group.first == first)
-                group.here |= (here == group_size ? ~std::uint64_t{0} : (std::uint64_t{1} << here) - 1) << within;
-            else all = false;
+            group.first = reinterpret_cast<std::uint64_t>(address) - within * element_bytes;
+            group.here |= (here == group_size ? ~std::uint64_t{0} : (std::uint64_t{1} << here) - 1) << within;
             at += here;
             left -= here;
             address += here * element_bytes;
         }
-        return all;
     }
 
     /// What a loop keeps of it.
@@ -81,12 +74,7 @@ public:
               count_{table.groups_.size() * group_size},
               extents_{table.extents_} {}
 
-        [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
         /// The address of an element; null if it is not in the table.
-        template <class T>
-        [[nodiscard, gnu::always_inline]] T* find(const Index<N>& index) const noexcept {
-            return reinterpret_cast<T*>(find(index, sizeof(T)));
-        }
         [[nodiscard, gnu::always_inline]] std::byte* find(const Index<N>& index,
                                                           std::size_t element_bytes) const noexcept {
             std::uint64_t place = static_cast<std::uint64_t>(index[0]);

@@ -153,17 +153,9 @@ public:
     }
     /// The first rectangle without strides, if there is any; else one that holds nothing.
     [[nodiscard]] const PlacedBox<N>& first() const noexcept { return first_; }
-    /// Calls `visit(part, copies)` for all that has no strides: neighbours in the last dimension lie one after another.
-    template <class Visit>
-    void for_each_part(Visit visit) const {
-        for (const PlacedBox<N>& one : dense_) visit(one.box.domain(), one.first);
-        for (const Run& run : runs_) visit(run.domain(), run.copies);
-    }
     /// What is here, but for the runs, as domains.
     [[nodiscard]] const std::vector<Domain<N>>& domains() const noexcept { return domains_; }
     [[nodiscard]] bool has_runs() const noexcept { return !runs_.empty(); }
-    /// How many domains and runs are here.
-    [[nodiscard]] std::size_t parts() const noexcept { return domains_.size() + runs_.size(); }
 
     /// What this object takes for so many domains, or runs.
     [[nodiscard]] static std::uint64_t bytes_of(std::size_t domains) noexcept {

@@ -27,6 +27,8 @@ public:
     virtual void copy_domain(Rank rank, std::uint64_t k, Range* ranges) const = 0;
     /// A number made of the map's parameters, the same on all ranks; 0 where the map has none.
     [[nodiscard]] virtual std::uint64_t identity() const { return 0; }
+    /// Whether these calls are of functions of the program's, and not of the library's own.
+    [[nodiscard]] virtual bool is_programs() const { return true; }
     /// Whether every part is one dense row-major block; then what its extents are at `rank`.
     virtual bool copy_local_extents(Rank /*rank*/, std::int64_t* /*extents*/) const { return false; }
 };
@@ -50,6 +52,13 @@ public:
     }
 };
 
+/// Whether a map is the program's own, or of such a one; the library's say that they are not.
+template <class Map>
+[[nodiscard]] bool calls_program(const Map& map) {
+    if constexpr (requires { bool{map.is_programs()}; }) return map.is_programs();
+    else return true;
+}
+
 template <std::size_t N, DistributionMap<N> Map>
 class UserMapOf final : public UserMap<N> {
 public:
@@ -63,6 +72,7 @@ public:
         if constexpr (requires { std::uint64_t{map_.identity()}; }) return map_.identity();
         else return 0;
     }
+    bool is_programs() const override { return calls_program(map_); }
     bool copy_local_extents(Rank rank, std::int64_t* extents) const override {
         if constexpr (requires { Extents<N>{map_.local_extents(rank)}; }) {
             std::ranges::copy(map_.local_extents(rank).values(), extents);
