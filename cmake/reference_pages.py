@@ -202,6 +202,8 @@ MADE_BY_MACRO = {
               ("halo_view_address", "where halo_view is, for elements that are structures")],
     "halo": [("local", "the local block with the elements around it as a pointer"),
              ("local_address", "where that block is, for elements that are structures")],
+    "mapped": [("view", "all elements as a pointer with the array's indices as its bounds, of any type and 1 to 8 dimensions; it is for reading"),
+               ("view_address", "where the first element is, for elements that are structures")],
     "window": [("memory", "a rank's part of the window as a pointer to numbers of its type, null if this rank cannot load it")],
 }
 

@@ -94,10 +94,12 @@ public:
     using ArrayCore::local_part;
     using ArrayCore::LocalPart;
     using ArrayCore::locate;
+    using ArrayCore::map_elements;
     using ArrayCore::own_box;
     using ArrayCore::prefetch_by;
     using ArrayCore::shown;
     using ArrayCore::stored_location;
+    using ArrayCore::whole;
 
     void close() { close_core(); }
     /// Collective: other extents, or another distribution, over the ranks of `order` if that is not null.

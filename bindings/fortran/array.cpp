@@ -333,6 +333,16 @@ int first_indices(const lapwing_array* array, const Known& known, const PerDimen
     return LAPWING_SUCCESS;
 }
 
+/// Sizes and first indices of ranges; without indices that follow each other the first one is 1.
+void take_indices(const std::array<lapwing_range, LAPWING_MAX_DIMENSIONS>& ranges, PerDimension& sizes,
+                  PerDimension& first) {
+    const bool strided = std::ranges::any_of(ranges, [](const lapwing_range& one) { return one.stride > 1; });
+    for (std::size_t d = 0; d < sizes.size(); ++d) {
+        sizes[d] = static_cast<std::int64_t>(ranges[d].size);
+        first[d] = strided ? 1 : ranges[d].first;
+    }
+}
+
 /// Reverses C's description of memory, and finds the extents of the memory around it. Null and zeros if there is none.
 void describe(int dimensions, const PerDimension& extents, const PerDimension& strides, const PerDimension& lower,
               void** memory, std::int64_t* extents_out, std::int64_t* allocated, std::int64_t* lower_out) {
@@ -503,44 +513,9 @@ int lapwing_fortran_array_halo_view(const lapwing_array* array, lapwing_type typ
         return code;
     *memory = const_cast<void*>(view);
     return guarded("lapwing_array_halo_view", [&] {
-        const bool strided = std::ranges::any_of(ranges, [](const lapwing_range& one) { return one.stride > 1; });
-        for (std::size_t d = 0; d < sizes.size(); ++d) {
-            sizes[d] = static_cast<std::int64_t>(ranges[d].size);
-            first[d] = strided ? 1 : ranges[d].first;
-        }
+        take_indices(ranges, sizes, first);
         describe(known.dimensions, sizes, strides, first, memory, extents, allocated, lower);
     });
-}
-
-int lapwing_fortran_array_prefetch_pattern(lapwing_array* array, int pattern, int depth, int corners,
-                                           const int* periodic, int64_t count, int consistent, int static_domain,
-                                           int storage) {
-    Known known;
-    if (const int code = known.ask(array)) return code;
-    std::vector<int> flags;
-    if (periodic != nullptr) {
-        if (const int code =
-                guarded("lapwing_array_prefetch", [&] { require_dimensions(count, known.dimensions, "periodic"); }))
-            return code;
-        flags.assign(std::reverse_iterator{periodic + count}, std::reverse_iterator{periodic});
-    }
-    lapwing_pattern given{};
-    given.kind = pattern;
-    given.depth = depth;
-    given.corners = corners;
-    if (!flags.empty()) given.periodic = flags.data();
-    const lapwing_prefetch_options options{consistent, static_domain, storage};
-    return lapwing_array_prefetch(array, &given, &options);
-}
-
-int lapwing_fortran_array_prefetch_patch(lapwing_array* array, const lapwing_range* ranges, int consistent,
-                                         int static_domain, int storage) {
-    lapwing_pattern given{};
-    given.kind = LAPWING_PATTERN_DOMAINS;
-    given.count = 1;
-    given.domains = ranges;
-    const lapwing_prefetch_options options{consistent, static_domain, storage};
-    return lapwing_array_prefetch(array, &given, &options);
 }
 
 int lapwing_fortran_array_redistribute_ordered(lapwing_array* array, int distribution, const int64_t* grid,
@@ -587,6 +562,22 @@ int lapwing_fortran_halo_local(const lapwing_halo* halo, int dimensions, lapwing
             sizes[d] = static_cast<std::int64_t>(ranges[d].size);
             first[d] = ranges[d].first;
         }
+        describe(dimensions, sizes, strides, first, memory, extents, allocated, lower);
+    });
+}
+
+int lapwing_fortran_mapped_view(const lapwing_mapped* mapped, int dimensions, lapwing_type own_type, lapwing_type type,
+                                int rank, void** memory, int64_t* extents, int64_t* allocated, int64_t* lower) {
+    PerDimension sizes{};
+    PerDimension strides{};
+    PerDimension first{};
+    const void* view = nullptr;
+    std::array<lapwing_range, LAPWING_MAX_DIMENSIONS> ranges{};
+    if (const int code = lapwing_mapped_view(mapped, &view, strides.data(), ranges.data())) return code;
+    *memory = const_cast<void*>(view);
+    return guarded("lapwing_mapped_view", [&] {
+        require_pointer_fits(own_type, dimensions, type, rank);
+        take_indices(ranges, sizes, first);
         describe(dimensions, sizes, strides, first, memory, extents, allocated, lower);
     });
 }

@@ -12,7 +12,7 @@ import re
 import sys
 from pathlib import Path
 
-HANDLES = "settings runtime completion layout window lock array slice assignment reduction halo relabelling prefetch plan production recording future aggregator".split()
+HANDLES = "settings runtime completion layout window lock array slice assignment reduction halo mapped relabelling prefetch plan production recording future aggregator".split()
 SCALARS = {"int": "integer(c_int)", "unsigned int": "integer(c_int)", "double": "real(c_double)"}
 SCALARS.update({name: "integer(c_int64_t)" for name in ("int64_t", "uint64_t", "size_t", "lapwing_type")})
 # Arguments that point to several numbers.
@@ -232,7 +232,7 @@ class Procedure:
             body.call.insert(1, "self%type")
         if self.name == "add_fill":
             body.call.insert(2, "target%type")
-        if self.thing == "halo" and self.name == "create":
+        if self.thing in ("halo", "mapped") and self.name.startswith("create"):
             body.after += ["code = lapwing_fortran_array_dimensions(array%handle, self%dimensions)",
                            "if (code == LAPWING_SUCCESS) code = lapwing_fortran_array_type(array%handle, self%type)"]
         names = ["self", *body.dummies, *body.optional_dummies, "stat", "errmsg"]
@@ -276,7 +276,7 @@ class Body:
 
     def array_handle(self):
         """Whose indices a procedure takes."""
-        return "array%handle" if self.procedure.thing == "aggregator" else "self%handle"
+        return "array%handle" if self.procedure.thing in ("aggregator", "mapped") else "self%handle"
 
     def dummy(self, argument, declaration, suffix=""):
         attributes = ", optional" if argument.optional else ""
@@ -464,7 +464,7 @@ class Body:
     def add_patch(self, _):
         self.triplets(False)
         self.locals.append(f"type(c_range) :: ranges_c({MOST})")
-        self.step(f"lapwing_fortran_ranges(self%handle, size(lower, kind=c_int64_t), {self.as_int64('lower')}, size(upper, kind=c_int64_t), "
+        self.step(f"lapwing_fortran_ranges({self.array_handle()}, size(lower, kind=c_int64_t), {self.as_int64('lower')}, size(upper, kind=c_int64_t), "
                   f"{self.as_int64('upper')}, listed(stride_c), stride_c, ranges_c)")
         self.call.append("ranges_c")
 
@@ -599,7 +599,7 @@ POINTERS = [("int8", "integer(int8)", "LAPWING_INT8"), ("int16", "integer(int16)
 
 
 def pointer_code(thing, name, rank, own, where):
-    """local() of an array or a halo, or halo_view(), for one type and number of dimensions."""
+    """local() of an array or a halo, halo_view(), or view() of a mapped array, for one type and number of dimensions."""
     kind, declaration, code = own
     colons = ", ".join([":"] * rank)
     full = f"{thing}_{name}_{kind}_{rank}"
@@ -633,9 +633,10 @@ def pointer_code(thing, name, rank, own, where):
 
 
 def address_code(thing, name, where):
-    """local_address() of an array or a halo, or halo_view_address(): for elements that are structures."""
+    """local_address() of an array or a halo and so on: for elements that are structures."""
     full = f"{thing}_{name}_address"
-    what = {"local": "the local part", "halo_view": "the local part with the copies around it"}[name] if thing == "array" else "the block with its halo"
+    what = {"array_local": "the local part", "array_halo_view": "the local part with the copies around it", "halo_local": "the block with its halo",
+            "mapped_view": "the array's first element"}[f"{thing}_{name}"]
     return full, f"""    !> Where {what} is, null if this rank has none of it; its extents, those of the memory that it lies in, and its first index, each
     !> with one number for each dimension: for elements that are structures, which c_f_pointer() makes a pointer to. The type of such a
     !> pointer cannot be checked. Local.
@@ -744,9 +745,10 @@ def module(root, headers, things, endings):
         for ending in endings[thing]:
             generics[ending] = [f"{thing}_{ending}"]
             bodies.append(ending_code(thing, ending))
-        if thing in ("array", "halo"):
-            where = {"array": "lapwing_fortran_array_local(self%handle, ", "halo": "lapwing_fortran_halo_local(self%handle, self%dimensions, self%type, "}[thing]
-            names = {"local": where}
+        if thing in ("array", "halo", "mapped"):
+            where = {"array": "lapwing_fortran_array_local(self%handle, ", "halo": "lapwing_fortran_halo_local(self%handle, self%dimensions, self%type, ",
+                     "mapped": "lapwing_fortran_mapped_view(self%handle, self%dimensions, self%type, "}[thing]
+            names = {"view" if thing == "mapped" else "local": where}
             if thing == "array":
                 names["halo_view"] = where.replace("_local(", "_halo_view(")
             for name, call in names.items():
@@ -770,9 +772,9 @@ def module(root, headers, things, endings):
             lines += ["        private", "        type(c_ptr) :: handle = c_null_ptr"]
             if thing in LENT:
                 lines.append("        logical :: lent = .false.")
-            if thing == "halo":
+            if thing in ("halo", "mapped"):
                 lines.append("        integer(c_int) :: dimensions = 0")
-            if thing in ("halo", "slice"):
+            if thing in ("halo", "mapped", "slice"):
                 lines.append("        integer(int64) :: type = 0")
             bodies.append(final_code(thing))
         lines.append("    contains")

@@ -1,4 +1,4 @@
-// Prefetched parts of windows, and the results of a relabelling.
+// Patterns for prefetches and mapped arrays, prefetched parts of windows, and the results of a relabelling.
 #include "bindings/fortran/memory.hpp"
 #include "bindings/fortran/shim.h"
 
@@ -14,7 +14,9 @@
 #include <array>
 #include <cstring>
 #include <deque>
+#include <iterator>
 #include <mutex>
+#include <vector>
 
 using lapwing::RangeError;
 using lapwing::detail::bindings::guarded;
@@ -55,9 +57,78 @@ int ask_function(void* context, const lapwing_range* own, lapwing_needed* needed
     return asked.function(asked.context, asked.dimensions, lower.data(), upper.data(), stride.data(), needed);
 }
 
+/// A pattern of C's as Fortran passes it, for an array.
+class GivenPattern {
+public:
+    /// Returns a code; `call` is what takes the pattern.
+    [[nodiscard]] int take(const char* call, const lapwing_array* array, int kind, int depth, int corners,
+                           const int* periodic, std::int64_t count) {
+        int dimensions = 0;
+        if (const int code = lapwing_array_shape(array, nullptr, &dimensions, nullptr, nullptr)) return code;
+        if (periodic != nullptr && count != dimensions)
+            return guarded(call, [&] {
+                throw RangeError{fmt::format("the argument 'periodic' has {} numbers; pass one for each of the {} "
+                                             "dimensions",
+                                             count, dimensions)};
+            });
+        if (periodic != nullptr)
+            flags_.assign(std::reverse_iterator{periodic + count}, std::reverse_iterator{periodic});
+        given_.kind = kind;
+        given_.depth = depth;
+        given_.corners = corners;
+        given_.periodic = flags_.empty() ? nullptr : flags_.data();
+        return LAPWING_SUCCESS;
+    }
+    [[nodiscard]] const lapwing_pattern* get() const noexcept { return &given_; }
+
+private:
+    std::vector<int> flags_;
+    lapwing_pattern given_{};
+};
+
 } // namespace
 
 extern "C" {
+
+int lapwing_fortran_array_prefetch_pattern(lapwing_array* array, int pattern, int depth, int corners,
+                                           const int* periodic, int64_t count, int consistent, int static_domain,
+                                           int storage) {
+    GivenPattern given;
+    if (const int code = given.take("lapwing_array_prefetch", array, pattern, depth, corners, periodic, count))
+        return code;
+    const lapwing_prefetch_options options{consistent, static_domain, storage};
+    return lapwing_array_prefetch(array, given.get(), &options);
+}
+
+int lapwing_fortran_array_prefetch_patch(lapwing_array* array, const lapwing_range* ranges, int consistent,
+                                         int static_domain, int storage) {
+    lapwing_pattern given{};
+    given.kind = LAPWING_PATTERN_DOMAINS;
+    given.count = 1;
+    given.domains = ranges;
+    const lapwing_prefetch_options options{consistent, static_domain, storage};
+    return lapwing_array_prefetch(array, &given, &options);
+}
+
+int lapwing_fortran_mapped_create(const lapwing_array* array, int pattern, int depth, int corners, const int* periodic,
+                                  int64_t count, lapwing_mapped** mapped) {
+    GivenPattern given;
+    if (const int code = given.take("lapwing_mapped_create", array, pattern, depth, corners, periodic, count))
+        return code;
+    return lapwing_mapped_create(array, given.get(), mapped);
+}
+
+int lapwing_fortran_mapped_create_function(const lapwing_array* array, lapwing_needed_function function, void* context,
+                                           lapwing_mapped** mapped) {
+    int dimensions = 0;
+    if (const int code = lapwing_array_shape(array, nullptr, &dimensions, nullptr, nullptr)) return code;
+    AskedFunction asked{function, context, dimensions};
+    lapwing_pattern given{};
+    given.kind = LAPWING_PATTERN_FUNCTION;
+    given.function = ask_function;
+    given.context = &asked;
+    return lapwing_mapped_create(array, &given, mapped);
+}
 
 int lapwing_fortran_array_prefetch_function(lapwing_array* array, lapwing_needed_function function, void* context,
                                             int consistent, int static_domain, int storage) {

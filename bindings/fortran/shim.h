@@ -320,6 +320,14 @@ int lapwing_fortran_halo_create(lapwing_array* array, int64_t depth, const int* 
 /// As lapwing_fortran_array_local(); the halo has `dimensions` dimensions and elements of `own_type`.
 int lapwing_fortran_halo_local(const lapwing_halo* halo, int dimensions, lapwing_type own_type, lapwing_type type,
                                int rank, void** memory, int64_t* extents, int64_t* allocated, int64_t* lower);
+/// As lapwing_mapped_create(): `periodic` in the order of Fortran; or what a procedure names, which is asked at once.
+int lapwing_fortran_mapped_create(const lapwing_array* array, int pattern, int depth, int corners, const int* periodic,
+                                  int64_t count, lapwing_mapped** mapped);
+int lapwing_fortran_mapped_create_function(const lapwing_array* array, lapwing_needed_function function, void* context,
+                                           lapwing_mapped** mapped);
+/// As lapwing_fortran_halo_local(), of the whole array.
+int lapwing_fortran_mapped_view(const lapwing_mapped* mapped, int dimensions, lapwing_type own_type, lapwing_type type,
+                                int rank, void** memory, int64_t* extents, int64_t* allocated, int64_t* lower);
 /// A rank's part of a window as elements of `type`; null and 0 where it cannot be loaded.
 int lapwing_fortran_window_memory(const lapwing_window* window, int rank, lapwing_type type, void** memory,
                                   int64_t* count);

@@ -108,7 +108,7 @@ static int lapwing_python_wait_ended(void) {
 def declarations(include):
     """What cffi's parser understands of the headers."""
     text = ""
-    order = ("error", "type", "settings", "statistics", "runtime", "completion", "layout", "window", "array", "halo", "slice", "plan")
+    order = ("error", "type", "settings", "statistics", "runtime", "completion", "layout", "window", "array", "halo", "slice", "plan", "prefetch")
     headers = {path.stem: path for path in (include / "lapwing/c").glob("*.h")}
     # Types come before their uses; a new header is likely to use the others.
     for name in [*order, *sorted(set(headers) - set(order))]:

@@ -26,6 +26,7 @@
 #include <lapwing/c/function.h>
 #include <lapwing/c/halo.h>
 #include <lapwing/c/layout.h>
+#include <lapwing/c/mapped.h>
 #include <lapwing/c/plan.h>
 #include <lapwing/c/prefetch.h>
 #include <lapwing/c/reduction.h>

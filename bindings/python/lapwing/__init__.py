@@ -38,6 +38,7 @@ from ._window import Lock, Window
 from ._array import Array, Transfer, checkpoint_shape, from_numpy, fromfunction, full, load, ones, zeros
 from ._halo import Halo
 from ._plan import Plan, Production, Recording
+from ._mapped import MappedArray
 from ._prefetch import AllElements, ColumnWise, Domains, Function, Pattern, Prefetch, Prefetched, Relabelling, RowWise, Stencil, Transpose
 
 __version__ = "0.1.0"

@@ -442,6 +442,7 @@ class Array(Arithmetic, Shared, Assignments, Elements):
     def barrier(self):
         """The runtime's barrier."""
         check(lib.lapwing_array_barrier(self._handle))
+        self.runtime._refresh_mapped()
 
     def statistics(self, total=False):
         """This rank's counters as a dictionary; `total`: collective, the sum over all ranks."""
@@ -559,6 +560,25 @@ class Array(Arithmetic, Shared, Assignments, Elements):
         from ._prefetch import prefetch
 
         return prefetch(self, pattern, consistent, static, storage)
+
+    @property
+    def mapped(self):
+        """All elements as memory, for kernels that know nothing of Lapwing: numpy.asarray(a.mapped), `matrix @ a.mapped` and the like map the whole array,
+        a.mapped[i, 2:8] the elements that a[i, 2:8] reads, a.mapped(pattern) the rank's own elements and those of a pattern, as a.prefetch_pattern()
+        takes it: a lapwing.MappedArray of the array's shape, read-only, filled on return. In that of a pattern a read of what it does not name may end
+        the program. With at_barriers=True each barrier of the runtime refreshes it as long as it lives; what a rank writes right after that barrier others may
+        see at once, or after the next one. a.mapped(on_demand=True) has all elements, each page of which is fetched when it is read first.
+
+        The array keeps the memory that was given up last for the next mapping of the same elements, which costs a refresh alone. Local.
+
+        >>> import lapwing, numpy
+        >>> x = lapwing.fromfunction(lambda i: i, (6,))
+        >>> (numpy.eye(6)[2:4] @ x.mapped).tolist(), x.mapped[5:2:-2].tolist()
+        ([2.0, 3.0], [5.0, 3.0])
+        """
+        from ._mapped import Mapper
+
+        return Mapper(self)
 
     def save(self, path, progress=None):
         """The elements to a file, which replaces `path` when it is complete. `progress(done, all)` is called on rank 0 with bytes; an exception that it raises

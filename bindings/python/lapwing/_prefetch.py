@@ -13,7 +13,7 @@ STORAGES = {"by_index": 0, "by_owner": 1, "in_halo": 2}
 
 
 class Pattern:
-    """Which elements a rank will read besides its own: for a.prefetch_pattern()."""
+    """Which elements a rank will read besides its own: for a.prefetch_pattern() and a.mapped()."""
 
     _kind = -1
 
@@ -206,13 +206,18 @@ class Prefetched:
         self.evict()
 
 
+def pattern_of(given, call):
+    """A pattern, or a class of them that needs no arguments."""
+    if isinstance(given, type) and issubclass(given, Pattern):
+        given = given()
+    if not isinstance(given, Pattern):
+        raise TypeError(f"{call}: the pattern is {given!r}; it must be a lapwing.Pattern, as lapwing.Stencil(1)")
+    return given
+
+
 def prefetch(array, pattern, consistent, static, storage):
     with array.runtime._for_all():
-        if isinstance(pattern, type) and issubclass(pattern, Pattern):
-            pattern = pattern()
-        if not isinstance(pattern, Pattern):
-            raise TypeError(f"Array.prefetch_pattern: the pattern is {pattern!r}; it must be a lapwing.Pattern, as lapwing.Stencil(1)")
-        structure, kept = pattern._parameters(array)
+        structure, kept = pattern_of(pattern, "Array.prefetch_pattern")._parameters(array)
         callback = next((one for one in kept if isinstance(one, Callback)), None)
         options = _options(consistent, static, storage)
     code = lib.lapwing_array_prefetch(array._handle, structure, options)

@@ -246,6 +246,7 @@ class Runtime(Fixed):
         self._cell = create("runtime", lib.lapwing_runtime_create, communicator, settings._cell[0])
         self._cells = []
         self._aggregators = weakref.WeakSet()
+        self._mapped = weakref.WeakSet()  # what barriers refresh
         self._comm = comm
         self._have(rank=number_of("int*", lib.lapwing_runtime_rank, self._cell[0]), size=number_of("int*", lib.lapwing_runtime_size, self._cell[0]))
         _runtimes.append(self)
@@ -346,6 +347,21 @@ class Runtime(Fixed):
             check(lib.lapwing_runtime_barrier(self._handle))
         else:
             check(lib.lapwing_runtime_barrier_identity(self._handle, identity))
+        self._refresh_mapped()
+
+    def _refresh_mapped(self):
+        """What a.mapped(pattern, at_barriers=True) has made, all under way at once. What cannot be refreshed any more is reported once."""
+        transfers, failure = [], None
+        for one in [one for one in self._mapped if not one.array.closed]:
+            try:
+                transfers.append(one.start_refresh())
+            except _errors.UsageError as error:
+                self._mapped.discard(one)
+                failure = failure or error
+        for transfer in transfers:
+            transfer.wait()
+        if failure is not None:
+            raise failure
 
     @contextlib.contextmanager
     def _for_all(self, values=False):

@@ -469,6 +469,7 @@ POOL(slice, lapwing_slice_free)
 POOL(assignment, lapwing_assignment_free)
 POOL(reduction, lapwing_reduction_free)
 POOL(halo, lapwing_halo_free)
+POOL(mapped, lapwing_mapped_free)
 POOL(relabelling, lapwing_relabelling_free)
 POOL(prefetch, lapwing_prefetch_free)
 POOL(plan, lapwing_plan_free)
@@ -581,6 +582,7 @@ static void make_objects(void) {
     OK(lapwing_assignment_create(&pool_assignment[0]));
     OK(lapwing_assignment_add(pool_assignment[0], pool_slice[0], pool_slice[0], LAPWING_REPLACE));
     OK(lapwing_halo_create(pool_array[0], 1, NULL, &pool_halo[0]));
+    OK(lapwing_mapped_create(pool_array[2], NULL, &pool_mapped[0]));
     OK(lapwing_relabelling_create(pool_array[0], &cyclic, &pool_relabelling[0]));
     OK(lapwing_prefetch_create(pool_window[0], NULL, &pool_prefetch[0]));
     if (size > 1) OK(lapwing_prefetch_request(pool_prefetch[0], (check_rank + 1) % size, 0, pool_layout[0], &token));
@@ -609,6 +611,7 @@ static void drop_dependents(void) {
     drop_all_recording();
     drop_all_prefetch();
     drop_all_halo();
+    drop_all_mapped();
     drop_all_reduction();
     drop_all_assignment();
     drop_all_slice();

@@ -21,8 +21,8 @@ import interface_symbols  # noqa: E402
 OBJECTS = {
     "Settings": "settings", "Team": "runtime", "Runtime": "runtime", "Window": "window", "Lock": "lock", "Completion": "completion",
     "Layout": "layout", "Plan": "plan", "Production": "production", "Recording": "recording", "ArrayBase": "array", "GlobalArray": "array",
-    "ArraySlice": "slice", "Assignment": "assignment", "DomainArray": "array", "Halo": "halo", "HaloView": "halo", "Prefetch": "prefetch",
-    "PrefetchedView": "view", "Relabelling": "relabelling", "ElementReference": "array", "AtomicReference": "window", "DimensionReduction": "reduction",
+    "ArraySlice": "slice", "Assignment": "assignment", "DomainArray": "array", "Halo": "halo", "HaloView": "halo", "MappedArray": "mapped", "Prefetch": "prefetch",
+    "Relabelling": "relabelling", "ElementReference": "array", "AtomicReference": "window", "DimensionReduction": "reduction",
     "Aggregator": "aggregator",
 }  # fmt: skip
 
@@ -36,7 +36,7 @@ VALUES = {
     "CacheMode": "LAPWING_CACHE_EPOCH", "CachePolicy": "LAPWING_CACHE_TWO_QUEUES", "CacheAcquire": "LAPWING_CACHE_ACQUIRE_RANK", "Strategy": "LAPWING_STRATEGY_AUTOMATIC",
     "PrefetchStorage": "LAPWING_STORE_BY_INDEX", "Path": "LAPWING_PATH_SELF", "ProgressMode": "LAPWING_PROGRESS_THREAD", "ElementKind": "LAPWING_KIND_SIGNED",
     "Domain": "lapwing_range", "Range": "lapwing_range", "Triplet": "lapwing_part", "reversed": "lapwing_part", "ByteBlock": "lapwing_block", "Extents": "LAPWING_MAX_DIMENSIONS",
-    "max_dimensions": "LAPWING_MAX_DIMENSIONS", "LocatedValue": "LAPWING_LOCATED_DOUBLE", "LocalView": "lapwing_array_local", "PrefetchedSlice": "lapwing_prefetch_access",
+    "max_dimensions": "LAPWING_MAX_DIMENSIONS", "OnDemand": "lapwing_mapped_create_on_demand", "LocatedValue": "LAPWING_LOCATED_DOUBLE", "LocalView": "lapwing_array_local", "PrefetchedSlice": "lapwing_prefetch_access",
     "Stencil": "LAPWING_PATTERN_STENCIL", "RowWise": "LAPWING_PATTERN_ROW_WISE", "ColumnWise": "LAPWING_PATTERN_COLUMN_WISE", "Transpose": "LAPWING_PATTERN_TRANSPOSE",
     "AllToAll": "LAPWING_PATTERN_ALL", "Custom": "LAPWING_PATTERN_DOMAINS",
     "Error": "lapwing_error_text", "MpiError": "lapwing_error_mpi_code", "RangeError": "LAPWING_ERR_RANGE", "UsageError": "LAPWING_ERR_USAGE", "SettingError": "LAPWING_ERR_SETTING",
@@ -59,7 +59,7 @@ ELSEWHERE = {
     **{f"AtomicReference::{name}": "window_update" for name in ("add", "bit_and", "bit_or", "bit_xor", "min", "max")},
     "Window::atomic": "window_fetch", "ElementReference::atomic": "array_fetch",
     "Team::Team": "runtime_create", "Completion::Completion": "window_start_get", "Layout::Layout": "layout_create_contiguous", "Plan::Plan": "plan_create_put",
-    "Production::Production": "plan_produce", "HaloView::HaloView": "array_halo_view", "PrefetchedView::PrefetchedView": "array_block_at",
+    "Production::Production": "plan_produce", "HaloView::HaloView": "array_halo_view",
     "ElementReference::ElementReference": "array_get_element", "ElementReference::T": "array_get_element", "ElementReference::get": "array_get_element",
     "ElementReference::set": "array_put_element", "ElementReference::prefetch": "array_prefetch_element",
     "Window::start_fetch": "window_start_fetch_list", "Window::start_compare_swap": "window_start_compare_swap_list",
@@ -89,10 +89,11 @@ ELSEWHERE = {
     "Assignment::once": "slice_assign", "Assignment::refuse": "runtime_refuse",
     "Halo::domain": "halo_memory", "Halo::view": "halo_memory", "Halo::own": "halo_memory",
     "HaloView::domain": "array_halo_view",
+    "GlobalArray::mapped": "mapped_create", "MappedArray::data": "mapped_view", "MappedArray::extents": "mapped_view",
     "DomainArray::domain": "array_shape", "DomainArray::indices": "array_domain", "DomainArray::position": "array_shape",
     "DomainArray::slice": "slice_create", "DomainArray::local_domain": "array_domain", "DomainArray::for_each_local": "array_domain",
     "DomainArray::array": "array_create",
-    "GlobalArray::view": "array_block_at", "PrefetchedView::row": "array_block_at", "ArrayBase::update": "array_update_copies",
+    "ArrayBase::update": "array_update_copies",
     "ArrayBase::update_async": "array_start_update_copies", "Prefetch::update_async": "prefetch_start_update",
     "GlobalArray::relabelling": "relabelling_create", "Relabelling::rank": "relabelling_query", "Relabelling::changes": "relabelling_query",
     "Relabelling::bytes_moved": "relabelling_query", "Relabelling::bytes_moved_unordered": "relabelling_query",
@@ -102,7 +103,6 @@ ARGUMENTS = "the program's memory and its length: see lapwing_runtime_call()"
 OF_ROOMS = "for other rooms of the library"
 TEXT = "printf() in the program: the members are numbers"
 MISSING = {
-    **dict.fromkeys(("GlobalArray::mapped", "MappedArray"), "not yet: lapwing_array_prefetch() and lapwing_array_block_at() read the same elements"),
     "BlockList": "lapwing_layout with lapwing_plan_create_put(): its blocks need not be seen",
     "PrefetchDistance": "a loop of the program's that calls lapwing_array_prefetch_element() or lapwing_window_prefetch() ahead",
     "MpiDatatype": "MPI_Type_free(): C programs free datatypes themselves", "Rank": "an int", "Offset": "a uint64_t", "name": "the constants are numbers: see lapwing_runtime_report()", "to_string": TEXT,

@@ -20,6 +20,7 @@ MISSING = {
     "lapwing_reduction_create_function": "procedures that are called later: reduce_along() calls them at once",
     "lapwing_array_block_at": "get_element() reads copies, and a halo is a pointer",
     "lapwing_runtime_refuse": "for checks before a collective call: without stat an error ends all ranks anyway",
+    "lapwing_mapped_pin": "a copy of the elements is what MPI is given, as in Python",
     "lapwing_version_numbers": "lapwing_version() is the same as text",
     "lapwing_tool_register": "tracing tools are C libraries, which see a Fortran program's accesses, too",
     "lapwing_tool_unregister": "the same",

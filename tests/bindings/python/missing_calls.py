@@ -18,6 +18,7 @@ MISSING = {
     "wait_set_hook": "build_core.py: lapwing_python_watch_signals()",
     "version_numbers": "lapwing.__version__ is the same",
     "statistics_add": "counters are dictionaries: add_statistics()",
+    "mapped_pin": "a copy, by numpy.array(), is what others are given",
     "array_sum": REDUCED, "array_min": REDUCED, "array_max": REDUCED,
     "array_get_typed": TYPED, "array_put_typed": TYPED, "array_get_far_": INLINE, "array_put_far_": INLINE,
     "cache_options_default": "lapwing_window_options_default() and lapwing_array_options_default() have it inside",
