@@ -191,6 +191,12 @@ def measure(options):
     bench.compare("put patch 1 MiB", path, bandwidth, put, put_baselines)
     if options.value_only:
         return bench.rows if runtime.rank == 0 else None
+    vector = lapwing.fromfunction(lambda i: i, (4096 * runtime.size,))
+    matrix = np.arange(16.0 * vector.size).reshape(16, -1)
+    bench.compare(
+        "matrix @ vector.mapped", path, ("time", "us", lambda seconds: 1e6 * seconds), lambda: matrix @ vector.mapped,
+        [("matrix @ vector[:]", lambda: matrix @ vector[:])],
+    )  # fmt: skip
     bench.compare("read own element", "self", each, lambda: a[3, 5], [])
     bench.compare("read element", path, each, lambda: a[first, 5], [])
     if window is not None:

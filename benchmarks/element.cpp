@@ -3,8 +3,8 @@
 #include "cached_array.hpp"
 #include "element_reads.hpp"
 
+#include <lapwing/mapped_array.hpp>
 #include <lapwing/patterns.hpp>
-#include <lapwing/prefetched_view.hpp>
 #include <lapwing/runtime.hpp>
 
 #include <fmt/format.h>
@@ -70,9 +70,15 @@ public:
     void copies(const std::string& what, Array& array, const StoredIndices<1>& others, const StoredIndices<1>& all) {
         row(what + ", a(i)", others, through(array));
         row(what + " and own ones, a(i)", all, through(array));
-        const auto view = array.view();
-        row(what + ", view", others, [view](std::int64_t i) { return view(i); });
-        row(what + " and own ones, view", all, [view](std::int64_t i) { return view(i); });
+    }
+    void mapped(Rank target) {
+        Array array{runtime_, {n_}, Block{}, {.name = "mapped"}};
+        array.fill(1);
+        const MappedArray<double, 1> mapped = array.mapped();
+        const auto through_pointer = [first = mapped.data()](std::int64_t i) { return first[i]; };
+        row("of another rank, mapped, m[i]", StoredIndices<1>{array.local_domain(target)}, through_pointer);
+        row("own and of other ranks, mapped, m[i]", StoredIndices<1>{array.domain()}, through_pointer);
+        array.close();
     }
     void prefetched(Rank target) {
         for (const bool consistent : {true, false}) {
@@ -127,6 +133,7 @@ void element_reads(Context& context) {
     rows.where_they_are(route.target);
     rows.dealt(route.target);
     rows.prefetched(route.target);
+    rows.mapped(route.target);
     runtime.close();
 }
 

@@ -5,8 +5,8 @@
 #include "element_reads.hpp"
 #include "prefetch_modes.hpp"
 
+#include <lapwing/mapped_array.hpp>
 #include <lapwing/patterns.hpp>
-#include <lapwing/prefetched_view.hpp>
 #include <lapwing/runtime.hpp>
 
 #include <string>
@@ -107,30 +107,26 @@ void access(Context& context) {
                             reads_of_copies(runtime, indices,
                                             [&](std::int64_t i, std::int64_t j) -> double { return array(i, j); }),
                             {pointer});
-            const auto view = array.view();
-            context.compare(
-                text(options) + ", view()" + suffix, nanoseconds(),
-                reads_of_copies(runtime, indices, [view](std::int64_t i, std::int64_t j) { return view(i, j); }),
-                {pointer});
             if (stride == 1)
                 context.compare(text(options) + ", place of a(i, j)", nanoseconds(),
                                 places("lapwing", runtime, indices, array), {pointer});
             array.close();
         }
         GlobalArray<double, 2> bare{runtime, {rows * runtime.size(), columns}, Block{.grid = {0, 1}}};
-        const auto row = [&](const char* name, Rank owner) {
+        const auto row = [&](const char* name, Rank owner, const auto& from) {
             const Domain<2> domain = bare.local_domain(owner);
             const std::int64_t origin = domain.first()[0] * columns;
             const StridedIndices indices{domain, stride};
             context.compare(name + suffix, nanoseconds(),
                             reads("lapwing", runtime, indices,
-                                  [&](std::int64_t i, std::int64_t j) -> double { return bare(i, j); }),
+                                  [&](std::int64_t i, std::int64_t j) -> double { return from(i, j); }),
                             {reads("plain local array", runtime, indices, [&, origin](std::int64_t i, std::int64_t j) {
                                 return plain.data()[i * columns + j - origin];
                             })});
         };
-        row("own, a(i, j)", runtime.rank() == Rank{0} ? Rank{0} : runtime.rank());
-        row("remote, a(i, j)", route.target);
+        row("own, a(i, j)", runtime.rank() == Rank{0} ? Rank{0} : runtime.rank(), bare);
+        row("remote, a(i, j)", route.target, bare);
+        row("mapped, m(i, j)", route.target, bare.mapped());
         bare.close();
     }
     runtime.close();
@@ -180,7 +176,7 @@ void degradation(Context& context) {
 
 const Registration access_registration{
     {.name = "prefetch/access",
-     .summary = "single reads of prefetched elements through a(i, j) and a view, compared with a plain array",
+     .summary = "single reads of prefetched elements through a(i, j) and mapped ones, compared with a plain array",
      .run = access,
      .paths = {"rma", "service"}}};
 const Registration degradation_registration{

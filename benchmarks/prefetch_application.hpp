@@ -159,8 +159,7 @@ void change_own(GlobalArray<T, N>& array, Change change) {
 /// its halo, where it has one, else itself.
 template <class T, std::size_t N, class Compute>
 void read_from(GlobalArray<T, N>& array, const MappedArray<T, N>& mapped, Compute compute) {
-    const LocalView<const T, N> view = mapped.view();
-    if (view.data_handle() != nullptr) compute(view);
+    if (mapped.data() != nullptr) compute(mapped);
     else if (array.halo() > 0) compute(array.halo_view());
     else compute(array);
 }

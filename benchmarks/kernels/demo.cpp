@@ -198,11 +198,12 @@ struct Computation {
     std::function<void(Arrays<Array>&)> reset;
     std::function<void(Arrays<Array>&, std::int64_t)> naive;
     std::function<void(Arrays<Array>&, std::int64_t)> bulk;
+    std::function<void(Arrays<Array>&, std::int64_t)> mapped;
     std::function<bool(const Arrays<Array>&)> correct;
 };
 
 /// Collective. Runs a kernel with naive access to plain arrays and, where it makes a difference, to cached and to
-/// prefetched ones, and with bulk patches. Returns the plain arrays.
+/// prefetched ones, with bulk patches, and with mapped arrays. Returns the plain arrays.
 template <class Array>
 Arrays<Array> run_all(Demo& demo, Kernel kernel, const Computation<Array>& computation) {
     Arrays<Array> plain = computation.make({.mode = CacheMode::off});
@@ -223,6 +224,7 @@ Arrays<Array> run_all(Demo& demo, Kernel kernel, const Computation<Array>& compu
     if (cached) add("the same, arrays cached", *cached, computation.naive);
     if (prefetched) add("the same, prefetched", *prefetched, computation.naive);
     add("bulk patches", plain, computation.bulk);
+    add("mapped", plain, computation.mapped);
     demo.run(kernel);
     return plain;
 }
@@ -259,6 +261,7 @@ void edge_detection(Demo& demo, Runtime& runtime, const Options& options) {
          .reset = [](Arrays<Pixels>& on) { on.to.fill(0); },
          .naive = repeated(sobel_naive),
          .bulk = repeated(sobel_bulk),
+         .mapped = repeated(sobel_mapped),
          .correct = [&](const Arrays<Pixels>& on) { return all_elements(on.to) == expected.pixels; }});
     if (demo.is_root() && !options.pictures.empty()) {
         write_pgm(options.pictures + "/edges.pgm",
@@ -296,6 +299,7 @@ void sparse_products(Demo& demo, Runtime& runtime, const Options& options) {
          .reset = [&](Arrays<Vector>& on) { set_elements(on.from, starting_vector(matrix.rows)); },
          .naive = repeated_products(multiply_naive),
          .bulk = repeated_products(multiply_bulk),
+         .mapped = repeated_products(multiply_mapped),
          .correct =
              [&](const Arrays<Vector>& on) {
                  return all_elements(on.from) == expected.x && growth == expected.growth;
@@ -328,6 +332,7 @@ void heat_diffusion(Demo& demo, Runtime& runtime, const Options& options) {
          .reset = [](Arrays<Temperature>& on) { set_initial_temperature(on.from, on.to); },
          .naive = [](Arrays<Temperature>& on, std::int64_t steps) { heat_naive(on.from, on.to, steps); },
          .bulk = [](Arrays<Temperature>& on, std::int64_t steps) { heat_bulk(on.from, on.to, steps); },
+         .mapped = [](Arrays<Temperature>& on, std::int64_t steps) { heat_mapped(on.from, on.to, steps); },
          .correct = [&](const Arrays<Temperature>& on) { return all_elements(on.from) == expected; }});
     if (!options.pictures.empty()) {
         // More steps than the measurement had, so that there is something to see.
@@ -377,6 +382,7 @@ void matrix_transpose(Demo& demo, Runtime& runtime, const Options& options) {
          .reset = [](Arrays<Matrix>& on) { on.to.fill(0.0); },
          .naive = repeated(transpose_naive),
          .bulk = repeated(transpose_bulk),
+         .mapped = repeated(transpose_mapped),
          .correct = [&](const Arrays<Matrix>& on) { return all_elements(on.to) == expected; }});
     if (demo.is_root() && !options.pictures.empty()) {
         Image transposed{.rows = picture.columns, .columns = picture.rows};

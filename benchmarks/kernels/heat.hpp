@@ -32,10 +32,11 @@ void set_initial_temperature(Temperature& now, Temperature& next);
 /// Takes `now` some steps on; `next` is work space. Both are cubes of the same size with the distribution Block, set by
 /// set_initial_temperature(). Collective; complete on all ranks on return.
 ///
-/// Naive, bulk and serial do the same operations on each element in the same order, so that their results are the same
-/// to the bit (the build keeps the compiler from contracting them in different ways).
+/// All, and the serial one, do the same operations on each element in the same order, so that their results are the
+/// same to the bit (the build keeps the compiler from contracting them in different ways).
 void heat_naive(Temperature& now, Temperature& next, std::int64_t steps);
 void heat_bulk(Temperature& now, Temperature& next, std::int64_t steps);
+void heat_mapped(Temperature& now, Temperature& next, std::int64_t steps);
 /// The whole cube, row-major, from the start on.
 [[nodiscard]] std::vector<double> heat_serial(std::int64_t n, std::int64_t steps);
 

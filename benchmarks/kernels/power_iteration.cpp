@@ -20,6 +20,12 @@ double row_times(const SparseMatrix& matrix, std::size_t row, const Values& x) {
     return sum;
 }
 
+template <class Values>
+void multiply_own(const SparseMatrix& own_rows, const Values& x, Vector& y) {
+    std::size_t row = 0;
+    for (auto [i] : y.local_domain()) y.local(i) = row_times(own_rows, row++, x);
+}
+
 } // namespace
 
 void multiply_naive(const SparseMatrix& own_rows, const Vector& x, Vector& y) {
@@ -28,9 +34,11 @@ void multiply_naive(const SparseMatrix& own_rows, const Vector& x, Vector& y) {
 }
 
 void multiply_bulk(const SparseMatrix& own_rows, const Vector& x, Vector& y) {
-    const PatchBuffer<double, 1> all_of_x{x, x.domain()};
-    std::size_t row = 0;
-    for (auto [i] : y.local_domain()) y.local(i) = row_times(own_rows, row++, all_of_x);
+    multiply_own(own_rows, PatchBuffer<double, 1>{x, x.domain()}, y);
+}
+
+void multiply_mapped(const SparseMatrix& own_rows, const Vector& x, Vector& y) {
+    multiply_own(own_rows, x.mapped(), y);
 }
 
 std::vector<double> power_iteration(Multiply multiply, const SparseMatrix& own_rows, Vector& x, Vector& y,

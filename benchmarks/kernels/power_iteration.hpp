@@ -18,6 +18,7 @@ using Vector = GlobalArray<double, 1>;
 using Multiply = void (*)(const SparseMatrix& own_rows, const Vector& x, Vector& y);
 void multiply_naive(const SparseMatrix& own_rows, const Vector& x, Vector& y);
 void multiply_bulk(const SparseMatrix& own_rows, const Vector& x, Vector& y);
+void multiply_mapped(const SparseMatrix& own_rows, const Vector& x, Vector& y);
 
 /// Iterates on x; y is work space. Returns the growth |A x| / |x| of each iteration in the maximum norm, whose mean on
 /// a logarithmic scale tends to the spectral radius of A. Collective; x is complete on all ranks on return.

@@ -4,8 +4,19 @@
 
 #include <lapwing/domain.hpp>
 #include <lapwing/local_view.hpp>
+#include <lapwing/patterns.hpp>
 
 namespace lapwing::detail::kernels {
+namespace {
+
+template <class Pixel>
+void set_own_edges(const Pixel& pixels, Pixels& edges) {
+    const Domain<2> inner = edges.domain().expand(-1);
+    for (auto [i, j] : edges.local_domain().intersect(inner)) edges.local(i, j) = edge_strength(pixels, i, j);
+    edges.barrier();
+}
+
+} // namespace
 
 void sobel_naive(const Pixels& image, Pixels& edges) {
     const Domain<2> inner = edges.domain().expand(-1);
@@ -14,12 +25,11 @@ void sobel_naive(const Pixels& image, Pixels& edges) {
 }
 
 void sobel_bulk(const Pixels& image, Pixels& edges) {
-    const Domain<2> inner = edges.domain().expand(-1);
-    const Domain<2> mine = edges.local_domain();
-    const PatchBuffer<std::uint8_t, 2> pixels{image, mine.expand(1).intersect(image.domain())};
-    for (auto [i, j] : mine.intersect(inner)) edges.local(i, j) = edge_strength(pixels, i, j);
-    edges.barrier();
+    const Domain<2> needed = edges.local_domain().expand(1).intersect(image.domain());
+    set_own_edges(PatchBuffer<std::uint8_t, 2>{image, needed}, edges);
 }
+
+void sobel_mapped(const Pixels& image, Pixels& edges) { set_own_edges(image.mapped(Stencil{}), edges); }
 
 Image sobel_serial(const Image& image) {
     Image edges{.rows = image.rows, .columns = image.columns, .pixels = std::vector<std::uint8_t>(image.pixels.size())};

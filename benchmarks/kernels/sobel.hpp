@@ -31,6 +31,7 @@ template <class Pixel>
 /// numbers, and the square root is correctly rounded.
 void sobel_naive(const Pixels& image, Pixels& edges);
 void sobel_bulk(const Pixels& image, Pixels& edges);
+void sobel_mapped(const Pixels& image, Pixels& edges);
 [[nodiscard]] Image sobel_serial(const Image& image);
 
 } // namespace lapwing::detail::kernels

@@ -5,6 +5,15 @@
 #include <lapwing/domain.hpp>
 
 namespace lapwing::detail::kernels {
+namespace {
+
+template <class From>
+void set_own(Matrix& b, const From& from) {
+    for (auto [i, j] : b.local_domain()) b.local(i, j) = from(j, i);
+    b.barrier();
+}
+
+} // namespace
 
 void transpose_naive(const Matrix& a, Matrix& b) {
     for (auto [i, j] : b.local_domain()) b(i, j) = a(j, i);
@@ -13,9 +22,12 @@ void transpose_naive(const Matrix& a, Matrix& b) {
 
 void transpose_bulk(const Matrix& a, Matrix& b) {
     const Domain<2> mine = b.local_domain();
-    const PatchBuffer<double, 2> patch{a, Domain<2>{mine.range(1), mine.range(0)}};
-    for (auto [i, j] : mine) b.local(i, j) = patch(j, i);
-    b.barrier();
+    set_own(b, PatchBuffer<double, 2>{a, Domain<2>{mine.range(1), mine.range(0)}});
+}
+
+void transpose_mapped(const Matrix& a, Matrix& b) {
+    const Domain<2> mine = b.local_domain();
+    set_own(b, a.mapped(Domain<2>{mine.range(1), mine.range(0)}));
 }
 
 std::vector<double> transpose_serial(const std::vector<double>& a, std::int64_t rows, std::int64_t columns) {

@@ -15,6 +15,8 @@ using Matrix = GlobalArray<double, 2>;
 void transpose_naive(const Matrix& a, Matrix& b);
 /// The same, with a buffer as large as the local part of b.
 void transpose_bulk(const Matrix& a, Matrix& b);
+/// The same, by a mapped array.
+void transpose_mapped(const Matrix& a, Matrix& b);
 /// Of a row-major matrix.
 [[nodiscard]] std::vector<double> transpose_serial(const std::vector<double>& a, std::int64_t rows,
                                                    std::int64_t columns);
