@@ -57,6 +57,9 @@ void add_page(std::vector<DemandPages::Span>& to, std::uint64_t page) {
     else to.push_back({page, page + 1});
 }
 
+/// A process can have some 65,000 stretches of pages, of all that is in it; an open page among closed ones makes two.
+constexpr std::uint64_t most_pieces = 16'384;
+
 /// Elements on their way to where a program will read them.
 struct Staged {
     std::vector<std::byte> memory = {}; ///< in between, of elements that are not all on these pages
@@ -120,7 +123,7 @@ bool DemandPages::fetch(const slices::ArrayGeometry& array, std::byte* address) 
     if (next_open(page) == page) return false; // by a fault of another thread
     statistics_.add(Counter::mapped_faults);
     const PageNumber count = pages_to_fetch(page);
-    if (opened_ + count > most_pages_) close_all();
+    if (opened_ + count > most_pages_ || pieces_ >= most_pieces) close_all();
     open(array, {{page, page + count}});
     groups_[page / of_group].used = true;
     return true;
@@ -129,8 +132,20 @@ bool DemandPages::fetch(const slices::ArrayGeometry& array, std::byte* address) 
 void DemandPages::fetch(const slices::ArrayGeometry& array, const std::vector<Pages>& ranges) {
     const std::lock_guard lock{mutex_};
     std::vector<Span> wanted;
-    for (const Pages& range : ranges)
-        if (range.first < range.end) wanted.push_back({number_of(range.first), number_of(range.end - 1) + 1});
+    const auto want = [&wanted](PageNumber first, PageNumber end) {
+        if (first < end) wanted.push_back({first, end});
+    };
+    const Span shown = shown_.first == shown_.end ? Span{} : Span{number_of(shown_.first), number_of(shown_.end)};
+    for (const Pages& range : ranges) {
+        if (range.first >= range.end) continue;
+        const Span span{number_of(range.first), number_of(range.end - 1) + 1};
+        if (span.end <= shown.first || span.first >= shown.end) {
+            want(span.first, span.end);
+        } else {
+            want(span.first, shown.first);
+            want(shown.end, span.end);
+        }
+    }
     std::ranges::sort(wanted, {}, &Span::first);
     std::vector<Span> spans; // that do not overlap
     std::uint64_t pages = 0;
@@ -152,7 +167,7 @@ void DemandPages::fetch(const slices::ArrayGeometry& array, const std::vector<Pa
     std::vector<Span> closed = closed_of_these();
     std::uint64_t more = 0;
     for (const Span& span : closed) more += span.end - span.first;
-    if (opened_ + more > most_pages_) {
+    if (opened_ + more > most_pages_ || pieces_ + closed.size() >= most_pieces) {
         close_all();
         closed = closed_of_these();
     }
@@ -169,9 +184,15 @@ void DemandPages::add_closed(const Span& span, std::vector<Span>& closed) const 
 
 void DemandPages::open(const slices::ArrayGeometry& array, const std::vector<Span>& spans) {
     for (const Span& span : spans) space_.provide(address_of(span.first), address_of(span.end));
-    load(array, spans);
+    try {
+        load(array, spans);
+        for (const Span& span : spans) protect(span);
+    } catch (...) {
+        close(spans);
+        throw;
+    }
+    pieces_ += spans.size();
     for (const Span& span : spans) {
-        protect(span);
         for (PageNumber page = span.first; page < span.end; ++page)
             groups_[page / of_group].open |= std::uint64_t{1} << page % of_group;
         opened_ += span.end - span.first;
@@ -180,10 +201,13 @@ void DemandPages::open(const slices::ArrayGeometry& array, const std::vector<Spa
 }
 
 void DemandPages::close(const std::vector<Span>& spans) const {
+    bool closed = true;
     for (const Span& span : spans) {
-        space_.close(address_of(span.first), address_of(span.end));
-        space_.forget(address_of(span.first), address_of(span.end));
+        if (space_.close(address_of(span.first), address_of(span.end)))
+            space_.forget(address_of(span.first), address_of(span.end));
+        else closed = false; // they keep what they have
     }
+    if (!closed) refuse("closes");
 }
 
 void DemandPages::close_all() {
@@ -191,9 +215,10 @@ void DemandPages::close_all() {
     for (const auto& [number, group] : groups_)
         for (PageNumber page = 0; page < of_group; ++page)
             if ((group.open >> page & 1U) != 0) add_page(closed, number * of_group + page);
-    close(closed);
     groups_.clear();
     opened_ = 0;
+    pieces_ = 0;
+    close(closed);
 }
 
 void DemandPages::refresh(const slices::ArrayGeometry& array, bool reopen) {
@@ -222,10 +247,16 @@ void DemandPages::refresh(const slices::ArrayGeometry& array, bool reopen) {
         opened_ += static_cast<std::uint64_t>(std::popcount(keep));
         at = group.streak == 0 ? groups_.erase(at) : std::next(at);
     }
-    close(closed);
-    load(array, kept);
-    if (reopen)
-        for (const Span& span : kept) protect(span);
+    pieces_ = kept.size();
+    try {
+        close(closed);
+        load(array, kept);
+        if (reopen)
+            for (const Span& span : kept) protect(span);
+    } catch (...) { // they are fetched when they are read
+        close_all();
+        throw;
+    }
     statistics_.add(Counter::mapped_pages, opened_);
 }
 
@@ -266,10 +297,13 @@ void DemandPages::load(const slices::ArrayGeometry& array, const std::vector<Spa
 }
 
 void DemandPages::protect(const Span& span) const {
-    if (!space_.open(address_of(span.first), address_of(span.end)))
-        throw RangeError{fmt::format("the system opens no more pages ({}); name what is read in a pattern, or raise "
-                                     "the limit (vm.max_map_count)",
-                                     std::generic_category().message(errno))};
+    if (!space_.open(address_of(span.first), address_of(span.end))) refuse("opens");
+}
+
+void DemandPages::refuse(const char* what) {
+    throw RangeError{fmt::format("the system {} no more pages ({}); name what is read in a pattern, or raise the limit "
+                                 "(vm.max_map_count)",
+                                 what, std::generic_category().message(errno))};
 }
 
 } // namespace lapwing::detail::arrays

@@ -23,8 +23,9 @@ struct Pages {
 /// The pages of a mapped array that are fetched when a program touches them first.
 ///
 /// A fault takes as long as some thousand reads, so that pages that were in use are fetched again, in bulk, by a
-/// refresh. Whether they still are is seen by the first open one of each group, which is closed: of a group that is
-/// used epoch after epoch only in some of them. Reads that follow one another fetch more and more pages at once.
+/// refresh. Whether they still are is seen by the first open one of each group, which the refresh closes; a group that
+/// is used in every epoch is looked at in some of them only. Reads that follow one another fetch more and more pages at
+/// once.
 class DemandPages {
 public:
     /// The array's elements begin at `origin`, in a space with a writing view, and take `bytes`. `shown`: pages that
@@ -74,12 +75,14 @@ private:
     /// Fills pages that nobody reads meanwhile.
     void load(const slices::ArrayGeometry& array, const std::vector<Span>& spans) const;
     void protect(const Span& span) const;
+    [[noreturn]] static void refuse(const char* what);
 
     const support::AddressSpace& space_;
     std::byte* const origin_;
     const std::uint64_t bytes_;
     const Pages shown_;
     const std::uint64_t most_pages_;
+    std::uint64_t pieces_ = 0; ///< stretches of open pages, or more: the system has a limit of those
     support::Statistics& statistics_;
     support::Mutex mutex_{support::LockRank::prefetch_buffer};
     std::map<PageNumber, Group> groups_; ///< by the number of their first page, divided by of_group

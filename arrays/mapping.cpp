@@ -291,7 +291,9 @@ void Mapping::pin(const char* call, std::span<const Range> domain) {
         for (std::size_t d = 0; d < domain.size(); ++d)
             first += static_cast<std::uint64_t>(domain[d][position[d]]) * strides[d];
         const auto length = static_cast<std::uint64_t>(domain.back().last() - domain.back().first() + 1);
-        rows.push_back({first, first + length * element_bytes_});
+        std::byte* const end = first + length * element_bytes_;
+        if (!rows.empty() && first <= rows.back().end + support::page_bytes()) rows.back().end = end;
+        else rows.push_back({first, end});
         more = false;
         for (std::size_t d = domain.size() - 1; !more && d-- > 0;) {
             more = ++position[d] < domain[d].size();
@@ -354,11 +356,15 @@ Completion Mapping::start_refresh(const char* call) {
 
 void Mapping::begin_filling() {
     const std::lock_guard lock{gate_};
+    if (closed_.exchange(false)) {
+        bool open = space_.open_for_reading(shown_.first, shown_.end);
+        for (const Pages& one : pages_) open = open && space_.open(one.first, one.end);
+        if (!open) {
+            closed_ = true;
+            refuse(".refresh", "memory", memory_);
+        }
+    }
     ++filling_;
-    if (!closed_.exchange(false)) return;
-    for (const Pages& one : pages_)
-        if (!space_.open(one.first, one.end)) refuse(".refresh", "memory", memory_);
-    if (!space_.open_for_reading(shown_.first, shown_.end)) refuse(".refresh", "memory", memory_);
 }
 
 void Mapping::end_filling() noexcept {
@@ -372,7 +378,7 @@ void Mapping::acquired() noexcept {
     if (filling_ == 0) close_pages();
 }
 
-void Mapping::close_pages() const noexcept { space_.close(space_.begin(), space_.begin() + space_.bytes()); }
+void Mapping::close_pages() const noexcept { (void)space_.close(space_.begin(), space_.begin() + space_.bytes()); }
 
 std::size_t Mapping::explain(const void* mapping, const std::byte* address, bool write, char* text,
                              std::size_t size) noexcept {
@@ -401,7 +407,7 @@ std::size_t Mapping::explain(const void* mapping, const std::byte* address, bool
             ? "): the mapped array has not been refreshed since the last acquire; call refresh() after it\n"
         : self.on_demand_
             ? "): a thread of the library fetches it, which a child process (after a fork) does not have, "
-              "and which cannot wait for itself; call pin() before\n"
+              "and which cannot wait for itself; have it fetched before, by pin() in C++ and C\n"
             : "): the pattern that was passed to mapped() does not name it; name it in the pattern\n";
     if (within && self.failure_[0] != '\0') out = fmt::format_to_n(out, left(), "): ").out;
     out = fmt::format_to_n(out, left(), "{}", why).out;

@@ -97,9 +97,9 @@ public:
     [[nodiscard]] Completion start_refresh() const { return elements_.start_refresh(); }
 
     /// Local call. With OnDemand: fetches the elements of a domain, so that they can be handed to MPI, or to the
-    /// system,     /// until the next refresh, or until more is read than `LAPWING_MAPPED_BYTES`. Other mapped arrays
-    /// have them already, or do not name them. Errors: RangeError for a domain that leaves the array, or has more than
-    /// may be held; those of refresh().
+    /// system, until the next refresh, or until more is read than `LAPWING_MAPPED_BYTES`. Other mapped arrays have them
+    /// already, or do not name them. Errors: RangeError for a domain that leaves the array, or has more than may be
+    /// held; those of refresh().
     void pin(const Domain<N>& domain) const { elements_.pin(domain.ranges()); }
 
     /// Bytes of the pages that it has of its own, without those that were fetched on demand.

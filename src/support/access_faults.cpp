@@ -11,6 +11,7 @@
 #include <climits>
 #include <csignal>
 #include <cstdint>
+#include <ctime>
 #include <mutex>
 #include <system_error>
 
@@ -85,6 +86,7 @@ void write_all(const char* text, std::size_t size) noexcept {
 
 // For the handler, which may have little stack, and must not allocate memory; used by the thread that faults first.
 std::atomic_flag explaining = ATOMIC_FLAG_INIT;
+constinit std::atomic<bool> explained{false};
 constinit std::array<char, 4096> text{};
 constinit std::array<char, 32> place_text{};
 posix_spawn_file_actions_t to_errors; ///< made when the handler is installed
@@ -232,12 +234,12 @@ private:
 constinit Server server;
 
 /// Whether an address that was open has come here so often, one time after the other, that it must be written to.
-bool is_in_vain(std::uintptr_t address) noexcept {
+bool is_in_vain(std::uintptr_t address, bool was_open) noexcept {
     constexpr unsigned many = 1000;
     static constinit std::atomic<std::uintptr_t> last{0};
     static constinit std::atomic<unsigned> times{0};
-    if (last.exchange(address) != address) times = 0;
-    return ++times > many;
+    if (last.exchange(address) != address || !was_open) times = 0;
+    return was_open && ++times > many;
 }
 
 /// Whether somebody has seen to it that the address may be read.
@@ -249,7 +251,7 @@ bool opened(const siginfo_t& info, const void* context) noexcept {
             const int error = errno;
             const Request::State state = server.open(address);
             errno = error;
-            return state == Request::opened || (state == Request::was_open && !is_in_vain(address));
+            return state != Request::refused && !is_in_vain(address, state == Request::was_open);
         }
     return false;
 }
@@ -259,12 +261,16 @@ bool explain(const siginfo_t& info, const void* context) noexcept {
     const auto address = reinterpret_cast<std::uintptr_t>(info.si_addr);
     for (const Slot& slot : slots) {
         if (!slot.has(address)) continue;
-        if (explaining.test_and_set()) return true;
+        if (explaining.test_and_set()) { // another thread's fault ends the program, after its message
+            for (const timespec moment{0, 1'000'000}; !explained;) nanosleep(&moment, nullptr);
+            return true;
+        }
         const std::size_t size = slot.explain.load(std::memory_order_relaxed)(
             slot.context.load(std::memory_order_relaxed), static_cast<const std::byte*>(info.si_addr),
             was_write(context), text.data(), text.size());
         write_all(text.data(), size);
         write_place(interrupted(context));
+        explained = true;
         return true;
     }
     return false;

@@ -124,8 +124,8 @@ bool AddressSpace::open_for_reading(std::byte* first, const std::byte* end) cons
     return first == end || mprotect(first, bytes_between(first, end), PROT_READ) == 0;
 }
 
-void AddressSpace::close(std::byte* first, const std::byte* end) const noexcept {
-    if (first != end) (void)mprotect(first, bytes_between(first, end), PROT_NONE);
+bool AddressSpace::close(std::byte* first, const std::byte* end) const noexcept {
+    return first == end || mprotect(first, bytes_between(first, end), PROT_NONE) == 0;
 }
 
 void AddressSpace::forget(std::byte* first, const std::byte* end) const noexcept {

@@ -51,7 +51,7 @@ public:
     /// They can be read only.
     [[nodiscard]] bool open_for_reading(std::byte* first, const std::byte* end) const noexcept;
     /// They cannot be touched until they are opened again; their values stay.
-    void close(std::byte* first, const std::byte* end) const noexcept;
+    bool close(std::byte* first, const std::byte* end) const noexcept;
     /// Gives back the memory of pages that are closed, where there is a writing view.
     void forget(std::byte* first, const std::byte* end) const noexcept;
     /// They show the memory from `memory` on, a page's start, to read only. That must be shared memory: false for any

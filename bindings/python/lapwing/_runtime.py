@@ -355,11 +355,14 @@ class Runtime(Fixed):
         for one in [one for one in self._mapped if not one.array.closed]:
             try:
                 transfers.append(one.start_refresh())
-            except _errors.UsageError as error:
+            except _errors.Error as error:
                 self._mapped.discard(one)
                 failure = failure or error
         for transfer in transfers:
-            transfer.wait()
+            try:
+                transfer.wait()
+            except _errors.Error as error:
+                failure = failure or error
         if failure is not None:
             raise failure
 

@@ -21,8 +21,8 @@ extern "C" {
 /// the array, the index (counted from 0), the rank and the line.
 ///
 /// Elements are as they were at the last refresh, or as they are now: which of the two, docs/mapped.md says. So nobody
-/// may write an element while somebody reads it in such memory. Elements with strides between their indices are one
-/// after another, too.
+/// may write an element while somebody reads it in such memory. Elements of a strided index range are contiguous,
+/// too.
 ///
 /// It may outlive its array: the memory stays until lapwing_mapped_free(), and a refresh returns LAPWING_ERR_USAGE.
 typedef struct lapwing_mapped lapwing_mapped;
@@ -40,7 +40,10 @@ int lapwing_mapped_create_domain(const lapwing_array* array, const lapwing_range
 /// Maps all elements, of which none is fetched before it is read: the read waits for the system's fault and a transfer,
 /// some 30 us, and a refresh fetches again, in bulk, what is in use. Memory that has not been read yet must not be
 /// handed to MPI or to the system: lapwing_mapped_pin(). A transfer that fails ends the program with a message. At most
-/// LAPWING_MAPPED_BYTES are held. LAPWING_ERR_RANGE if the system gives no addresses. Local, one thread.
+/// LAPWING_MAPPED_BYTES are held. Nor may it be read for the first time within the library: as the source of a put,
+/// or in a function that Lapwing calls. LAPWING_ERR_USAGE for an array with a distribution of the program's own, and
+/// where MPI is initialised with less than MPI_THREAD_MULTIPLE and there are several nodes; LAPWING_ERR_RANGE if the
+/// system gives no addresses. Local, one thread.
 int lapwing_mapped_create_on_demand(const lapwing_array* array, lapwing_mapped** mapped);
 /// Of a mapped array on demand: fetches the elements of a domain, with a range for each dimension, so that they can be
 /// handed to MPI or to the system, until the next refresh, or until more is read than LAPWING_MAPPED_BYTES. Others have
