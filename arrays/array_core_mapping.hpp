@@ -175,10 +175,12 @@ MappedElements ArrayCore<N>::map_elements(std::vector<Domain<N>> named, bool on_
                                                                       core_.replicated, core_.element_bytes);
     auto mapping = std::make_unique<Mapping>(this->geometry_, this->title_, std::move(stretches), here);
 
-    SliceCollector slices{core_.element_bytes};
-    CopiedSections copied{*mapping, slices, core_.own_rank, core_.replicated};
-    for_each([&](const Domain<N>& one) { cut(one, shape_in_order(whole(), one), copied); });
-    mapping->add(slices.slices().take());
+    if (!on_demand) { // else whole pages are fetched
+        SliceCollector slices{core_.element_bytes};
+        CopiedSections copied{*mapping, slices, core_.own_rank, core_.replicated};
+        for_each([&](const Domain<N>& one) { cut(one, shape_in_order(whole(), one), copied); });
+        mapping->add(slices.slices().take());
+    }
     MappedElements elements{core_.spare_mapping->share(std::move(mapping), std::move(ranges))};
     elements.refresh();
     return elements;

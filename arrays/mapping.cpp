@@ -95,8 +95,7 @@ const char* demand_problem(const slices::ArrayGeometry& array) noexcept {
     const team::TeamState& team = array.window->team_state();
     if (team.topology().nodes() > 1 && team.paths().thread_level < MPI_THREAD_MULTIPLE)
         return "a thread of Lapwing's would call MPI, which is initialised with less than MPI_THREAD_MULTIPLE; name "
-               "what "
-               "is read in a pattern, or initialise MPI by MPI_Init_thread";
+               "what is read in a pattern, or initialise MPI by MPI_Init_thread";
     return nullptr;
 }
 
@@ -125,7 +124,6 @@ Mapping::Mapping(const std::shared_ptr<const slices::ArrayGeometry>& array, Arra
     if (all_bytes == 0 || (named.empty() && here_.memory == nullptr && !on_demand_)) return;
 
     Stretch hull = named.empty() ? here_.stretch : named.front();
-    if (on_demand_) hull = {0, all_bytes};
     for (const Stretch& one : named) hull = {std::min(hull.first, one.first), std::max(hull.end, one.end)};
     if (here_.memory != nullptr)
         hull = {std::min(hull.first, here_.stretch.first), std::max(hull.end, here_.stretch.end)};
@@ -253,7 +251,6 @@ void Mapping::refuse(const char* call, const char* what, std::uint64_t bytes) co
 }
 
 void Mapping::add(std::vector<prefetching::Slice> slices) {
-    if (on_demand_) return; // by pages, see start_refresh()
     entries_ = prefetching::entries_of(window_, std::move(slices), space_.to_write(origin_), {.consistent = false});
 }
 

@@ -7,7 +7,6 @@
 
 #include <lapwing/c/mapped.h>
 #include <lapwing/detail/mapped_elements.hpp>
-
 #include <lapwing/detail/numbering.hpp>
 #include <lapwing/error.hpp>
 #include <lapwing/triplet.hpp>

@@ -1,4 +1,5 @@
 /* Global arrays: elements, patches, lists, parts, collective calls. */
+#include "dealt_rows.h"
 #include "job.h"
 
 #include <stdint.h>
@@ -72,35 +73,6 @@ static void read_all(lapwing_array* a, int64_t first_i, int64_t n, int64_t first
     free(indices);
 }
 
-/* Row i is with rank i mod size, and below the diagonal only. */
-static void triangle_locate(void* context, const lapwing_shape* shape, const int64_t* index, lapwing_place* place) {
-    const int64_t m = shape->extents[1];
-    (void)context;
-    place->owner = (int)(index[0] % shape->ranks);
-    place->offset = (uint64_t)(index[0] / shape->ranks * m + index[1]);
-    place->contiguous = (uint64_t)(m - index[1]);
-}
-static uint64_t triangle_capacity(void* context, const lapwing_shape* shape) {
-    (void)context;
-    return (uint64_t)((shape->extents[0] + shape->ranks - 1) / shape->ranks * shape->extents[1]);
-}
-static uint64_t triangle_domain_count(void* context, const lapwing_shape* shape, int of) {
-    (void)context;
-    return of < shape->extents[0] ? 1 : 0;
-}
-static void triangle_domain(void* context, const lapwing_shape* shape, int of, uint64_t k, lapwing_range* ranges) {
-    (void)context;
-    (void)k;
-    ranges[0].first = of;
-    ranges[0].size = (uint64_t)((shape->extents[0] - 1 - of) / shape->ranks + 1);
-    ranges[0].stride = shape->ranks;
-    ranges[1].first = 0;
-    ranges[1].size = (uint64_t)shape->extents[1];
-    ranges[1].stride = 1;
-}
-static const lapwing_distribution_functions by_functions = {triangle_locate, triangle_capacity, triangle_domain_count,
-                                                            triangle_domain, 0};
-
 static void distributions(void) {
     const int64_t extents[2] = {11, 9};
     const int64_t lower[2] = {-3, 1};
@@ -115,7 +87,7 @@ static void distributions(void) {
     each[3].block = block;
     each[4].kind = LAPWING_REPLICATED;
     each[5].kind = LAPWING_OWN_DISTRIBUTION;
-    each[5].functions = &by_functions;
+    each[5].functions = &dealt_rows;
     for (k = 0; k < 6; ++k)
         for (bounds = 0; bounds < 2; ++bounds) {
             lapwing_array_options options = lapwing_array_options_default();

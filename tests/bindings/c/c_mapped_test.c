@@ -1,4 +1,5 @@
 /* Arrays as memory: what it has under every distribution, after a refresh, and of a pattern or a domain alone. */
+#include "dealt_rows.h"
 #include "job.h"
 
 #include <stdint.h>
@@ -93,32 +94,6 @@ static void check_array(lapwing_array* a, const int64_t* lower, int64_t stride, 
     OK(lapwing_mapped_free(&whole));
 }
 
-/* Row i is with rank i mod size, from the last rank on. */
-static void locate(void* context, const lapwing_shape* shape, const int64_t* index, lapwing_place* place) {
-    (void)context;
-    place->owner = shape->ranks - 1 - (int)(index[0] % shape->ranks);
-    place->offset = (uint64_t)(index[0] / shape->ranks * shape->extents[1] + index[1]);
-    place->contiguous = (uint64_t)(shape->extents[1] - index[1]);
-}
-static uint64_t capacity(void* context, const lapwing_shape* shape) {
-    (void)context;
-    return (uint64_t)((shape->extents[0] / shape->ranks + 1) * shape->extents[1]);
-}
-static uint64_t domain_count(void* context, const lapwing_shape* shape, int of) {
-    return (void)context, (void)shape, (void)of, (uint64_t)1;
-}
-static void domain(void* context, const lapwing_shape* shape, int of, uint64_t k, lapwing_range* ranges) {
-    const int64_t first = shape->ranks - 1 - of;
-    (void)context, (void)k;
-    ranges[0].first = first;
-    ranges[0].size = (uint64_t)((shape->extents[0] - 1 - first) / shape->ranks + 1);
-    ranges[0].stride = shape->ranks;
-    ranges[1].first = 0;
-    ranges[1].size = (uint64_t)shape->extents[1];
-    ranges[1].stride = 1;
-}
-static const lapwing_distribution_functions by_functions = {locate, capacity, domain_count, domain, 0};
-
 static void every_distribution(void) {
     const int64_t extents[2] = {rows, columns}, block[2] = {2, 3}, none[2] = {0, 0};
     const int64_t lower[2] = {first_row, first_column}, steps[2] = {3, 3};
@@ -133,7 +108,7 @@ static void every_distribution(void) {
     each[3].block = block;
     each[4].kind = LAPWING_REPLICATED;
     each[5].kind = LAPWING_OWN_DISTRIBUTION;
-    each[5].functions = &by_functions;
+    each[5].functions = &dealt_rows;
     each[6].kind = LAPWING_ON_RANKS;
     each[6].ranks = &last;
     each[6].rank_count = 1;
