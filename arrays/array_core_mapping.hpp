@@ -141,13 +141,8 @@ MappedElements ArrayCore<N>::map_elements(const KeptPattern& pattern) const {
 template <std::size_t N>
 MappedElements ArrayCore<N>::map_elements(std::vector<Domain<N>> named, bool on_demand) const {
     this->require_open(".mapped");
-    const MappedReads reads = mapped_reads(*this->geometry_->window);
-    if (on_demand) require_demand(this->title_, *this->geometry_);
-    if (reads == MappedReads::demand && demand_problem(*this->geometry_) == nullptr) on_demand = true;
-    if (on_demand && reads == MappedReads::all) { // no page is closed
-        named = {whole()};
-        on_demand = false;
-    }
+    const bool asked = std::exchange(on_demand, is_on_demand(this->title_, *this->geometry_, on_demand));
+    if (asked && !on_demand) named = {whole()}; // no page is closed
     std::vector<Range> ranges;
     for (const Domain<N>& one : named) ranges.insert(ranges.end(), one.ranges().begin(), one.ranges().end());
     if (std::shared_ptr<Mapping> spare = core_.spare_mapping->take(this->geometry_, ranges, on_demand)) {

@@ -62,6 +62,22 @@ std::byte* page_of(std::byte* address) noexcept {
 }
 std::byte* page_after(std::byte* address) noexcept { return page_of(address + (support::page_bytes() - 1)); }
 
+[[nodiscard]] MappedReads mapped_reads(window::WindowState& window) {
+    return reads_setting.get(window.team_state().settings());
+}
+
+/// Why pages of an array cannot be fetched by a thread of Lapwing's own while the program waits; null if they can.
+[[nodiscard]] const char* demand_problem(const slices::ArrayGeometry& array) noexcept {
+    // That thread would call the program's functions, which may need a lock of the thread that waits.
+    if (array.user_map != nullptr && array.user_map->is_programs())
+        return "its distribution is the program's own; name what is read in a pattern";
+    const team::TeamState& team = array.window->team_state();
+    if (team.topology().nodes() > 1 && team.paths().thread_level < MPI_THREAD_MULTIPLE)
+        return "a thread of Lapwing's would call MPI, which is initialised with less than MPI_THREAD_MULTIPLE; name "
+               "what is read in a pattern, or initialise MPI by MPI_Init_thread";
+    return nullptr;
+}
+
 } // namespace
 
 /// A refresh under way.
@@ -86,22 +102,12 @@ private:
     prefetching::EntryFills fills_;
 };
 
-MappedReads mapped_reads(window::WindowState& window) { return reads_setting.get(window.team_state().settings()); }
-
-const char* demand_problem(const slices::ArrayGeometry& array) noexcept {
-    // That thread would call the program's functions, which may need a lock of the thread that waits.
-    if (array.user_map != nullptr && array.user_map->is_programs())
-        return "its distribution is the program's own; name what is read in a pattern";
-    const team::TeamState& team = array.window->team_state();
-    if (team.topology().nodes() > 1 && team.paths().thread_level < MPI_THREAD_MULTIPLE)
-        return "a thread of Lapwing's would call MPI, which is initialised with less than MPI_THREAD_MULTIPLE; name "
-               "what is read in a pattern, or initialise MPI by MPI_Init_thread";
-    return nullptr;
-}
-
-void require_demand(const ArrayTitle& title, const slices::ArrayGeometry& array) {
-    if (const char* const problem = demand_problem(array))
+bool is_on_demand(const ArrayTitle& title, const slices::ArrayGeometry& array, bool asked) {
+    const MappedReads reads = mapped_reads(*array.window);
+    const char* const problem = demand_problem(array);
+    if (asked && problem != nullptr)
         throw UsageError{fmt::format("{}(OnDemand): {}", title.start(".mapped"), problem)};
+    return asked ? reads != MappedReads::all : reads == MappedReads::demand && problem == nullptr;
 }
 
 Mapping::Mapping(const std::shared_ptr<const slices::ArrayGeometry>& array, ArrayTitle title, Named given,

@@ -46,12 +46,9 @@ enum class MappedReads : std::uint8_t {
     all        ///< ordinary memory, from the first to the last named element
 };
 
-/// What programs may read of mapped arrays of this window.
-[[nodiscard]] MappedReads mapped_reads(window::WindowState& window);
-/// Why pages of an array cannot be fetched by a thread of Lapwing's own while the program waits; null if they can.
-[[nodiscard]] const char* demand_problem(const slices::ArrayGeometry& array) noexcept;
-/// Throws UsageError if there is one.
-void require_demand(const ArrayTitle& title, const slices::ArrayGeometry& array);
+/// Whether pages of an array are fetched when they are read: where that is `asked` for, if any page is closed, or where
+/// LAPWING_MAPPED says so, if it can be. Throws UsageError if it is asked for, and cannot be.
+[[nodiscard]] bool is_on_demand(const ArrayTitle& title, const slices::ArrayGeometry& array, bool asked);
 
 /// The memory of a mapped array, and the transfers that fill it.
 ///

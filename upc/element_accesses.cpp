@@ -194,11 +194,11 @@ Window& heap_window() {
     return guarded([]() -> Window& { return program("a prefetch").heap(); });
 }
 
-void require_range(std::int64_t begin, std::int64_t end, std::size_t size) {
+void require_range(const char* call, std::int64_t begin, std::int64_t end, std::size_t size) {
     if (begin <= end && begin >= 0 && static_cast<std::uint64_t>(end) <= size) return;
     guarded([&] {
         throw RangeError{fmt::format("{}: elements from {} to {} of an array of {}; name a range that it has",
-                                     program("a prefetch").who("a prefetch"), begin, end, size)};
+                                     program(call).who(call), begin, end, size)};
     });
 }
 

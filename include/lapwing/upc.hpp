@@ -6,6 +6,7 @@
 #include <lapwing/upc/atomic.hpp>
 #include <lapwing/upc/collective.hpp>
 #include <lapwing/upc/forall.hpp>
+#include <lapwing/upc/mapped.hpp>
 #include <lapwing/upc/memory.hpp>
 #include <lapwing/upc/pointer.hpp>
 #include <lapwing/upc/prefetched.hpp>

@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -315,11 +316,16 @@ private:
 
 class NaiveSolver {
 public:
-    explicit NaiveSolver(const Problem& problem)
+    /// `mapped`: what a product reads is mapped.
+    explicit NaiveSolver(const Problem& problem, bool mapped = false)
         : problem_{problem},
           first_{upc::mythread() * static_cast<std::int64_t>(x_.block_size())},
           rows_{make_rows(problem, static_cast<std::int64_t>(x_.size_at(upc::mythread())),
-                          [&](std::int32_t row) { return x_.threadof(row) == upc::mythread() ? row - first_ : -1; })} {}
+                          [&](std::int32_t row) { return x_.threadof(row) == upc::mythread() ? row - first_ : -1; })} {
+        if (!mapped) return;
+        whole_p_ = upc::mapped(p_);
+        whole_z_ = upc::mapped(z_);
+    }
     [[nodiscard]] static std::uint64_t heap_bytes(std::int64_t rows, int threads) {
         return 5 * (static_cast<std::uint64_t>(rows / threads + 1) * sizeof(double) + 64) + 64;
     }
@@ -343,6 +349,7 @@ public:
 
 private:
     using Vector = upc::SharedArray<double, upc::dynamic_block>;
+    using WholeVector = MappedArray<double, 1>;
 
     /// Over own elements, then over what the threads have found.
     template <class Term>
@@ -357,7 +364,13 @@ private:
         return all;
     }
     /// y = A v
-    void multiply(const Vector& v, const Vector& y) {
+    void multiply(const Vector& v, const std::optional<WholeVector>& whole, const Vector& y) {
+        if (!whole) return multiply(v, y);
+        whole->refresh();
+        multiply(*whole, y);
+    }
+    template <class Elements>
+    void multiply(const Elements& v, const Vector& y) {
         upc::forall(0, problem_.rows, y, [&](std::int64_t i) {
             const auto row = static_cast<std::size_t>(i - first_);
             double sum = 0;
@@ -379,7 +392,7 @@ private:
         double rho = sum([&](std::int64_t i) { return r_[i] * r_[i]; });
         for (int step = 0; step < solver_steps; ++step) {
             upc::barrier();
-            multiply(p_, q_);
+            multiply(p_, whole_p_, q_);
             const double alpha = rho / sum([&](std::int64_t i) { return p_[i] * q_[i]; });
             upc::forall(0, n, x_, [&](std::int64_t i) {
                 z_[i] += alpha * p_[i];
@@ -390,17 +403,23 @@ private:
             upc::forall(0, n, x_, [&](std::int64_t i) { p_[i] = r_[i] + beta * p_[i]; });
         }
         upc::barrier();
-        multiply(z_, q_);
+        multiply(z_, whole_z_, q_);
         return std::sqrt(sum([&](std::int64_t i) { return (x_[i] - q_[i]) * (x_[i] - q_[i]); }));
     }
 
     Problem problem_;
     Vector x_{static_cast<std::size_t>(problem_.rows)}, z_{x_.size()}, p_{x_.size()}, q_{x_.size()},
         r_{x_.size()};   // shared [*] double x[n], …
+    std::optional<WholeVector> whole_p_, whole_z_;
     std::int64_t first_; ///< own element
     Rows rows_;
     upc::SharedArray<double> partial_{static_cast<std::size_t>(upc::threads())}; // shared double partial[THREADS]
     double residual_ = 0;
+};
+
+class MappedSolver : public NaiveSolver {
+public:
+    explicit MappedSolver(const Problem& problem) : NaiveSolver{problem, true} {}
 };
 
 struct Measured {
@@ -436,6 +455,7 @@ Result conjugate_gradient(Class size, Variant variant) {
     case Variant::optimised: measured = measure<BlockSolver<UpcVectors>>(problem, variant); break;
     case Variant::naive_rows:
     case Variant::naive: measured = measure<NaiveSolver>(problem, variant); break;
+    case Variant::naive_mapped: measured = measure<MappedSolver>(problem, variant); break;
     }
     const double nonzeros = problem.nonzeros * (problem.nonzeros + 1);
     const double step = 5 + nonzeros;

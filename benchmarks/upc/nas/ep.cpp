@@ -159,6 +159,7 @@ Result embarrassingly_parallel(Class size, Variant variant) {
     case Variant::mpi: seconds = seconds_of(variant, [&] { tally = run_mpi(batches); }); break;
     case Variant::optimised: seconds = seconds_of(variant, [&] { tally = run_optimised(batches); }); break;
     case Variant::naive_rows:
+    case Variant::naive_mapped:
     case Variant::naive: {
         Naive naive;
         seconds = seconds_of(variant, [&] { tally = naive.run(batches); });

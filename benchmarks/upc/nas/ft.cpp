@@ -17,6 +17,7 @@
 #include <cstring>
 #include <memory>
 #include <numbers>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <vector>
@@ -437,9 +438,23 @@ private:
 
 class NaiveSolver {
 public:
-    /// `rows`: those that move from thread to thread are read by upc_memget, as many as lie one after another.
-    explicit NaiveSolver(const Problem& problem, bool rows = false)
-        : problem_{problem}, slab_{problem, upc::mythread(), upc::threads()}, rows_{rows} {}
+    /// How the rows are read that move from thread to thread: element by element, by upc_memget, as many as lie one
+    /// after another, or of a mapped array.
+    enum class Reads : std::uint8_t { elements, rows, mapped };
+    explicit NaiveSolver(const Problem& problem, Reads reads = Reads::elements)
+        : problem_{problem}, slab_{problem, upc::mythread(), upc::threads()}, reads_{reads} {
+        if (reads != Reads::mapped) return;
+        const auto ranges = [&](std::int64_t planes, std::int64_t rows, std::int64_t first, std::int64_t own) {
+            std::vector<Range> all;
+            for (std::int64_t k = 0; k < planes; ++k) {
+                const std::int64_t begin = (k * rows + first) * problem.nx;
+                all.emplace_back(begin, begin + own * problem.nx);
+            }
+            return all;
+        };
+        whole_planes_ = upc::mapped(planes_, ranges(problem.nz, problem.ny, slab_.first_y(), slab_.y_planes));
+        whole_work_ = upc::mapped(work_, ranges(problem.ny, problem.nz, slab_.first_z(), slab_.z_planes));
+    }
     [[nodiscard]] static std::uint64_t heap_bytes(const Problem& problem, int threads) {
         return 3 * (static_cast<std::uint64_t>(problem.points() / threads) * sizeof(Complex) + 64) +
                Sums<2>::heap_bytes(threads);
@@ -454,12 +469,14 @@ public:
         along_x(forward_x_);
         along_y(forward_y_);
         upc::barrier();
+        if (whole_planes_) whole_planes_->refresh();
         // In the order in which the elements lie with the thread that they are read from; so below.
         for (std::int64_t z = 0; z < problem_.nz; ++z) {
-            if (rows_) fetch(slab_.y_planes, row(planes_, plane_index(z, slab_.first_y(), 0)));
+            if (reads_ == Reads::rows) fetch(slab_.y_planes, row(planes_, plane_index(z, slab_.first_y(), 0)));
             for_own_y([&](std::int64_t y) {
                 const Row to = row(columns_, column_index(y, z, 0));
-                if (rows_) store_row(to, y - slab_.first_y());
+                if (reads_ == Reads::rows) store_row(to, &fetched_[index((y - slab_.first_y()) * problem_.nx)]);
+                else if (whole_planes_) store_row(to, whole_planes_->data() + plane_index(z, y, 0));
                 else copy_row(to, row(planes_, plane_index(z, y, 0)));
             });
         }
@@ -481,11 +498,13 @@ public:
         });
         along_z(backward_z_, work_);
         upc::barrier();
+        if (whole_work_) whole_work_->refresh();
         for (std::int64_t y = 0; y < problem_.ny; ++y) {
-            if (rows_) fetch(slab_.z_planes, row(work_, column_index(y, slab_.first_z(), 0)));
+            if (reads_ == Reads::rows) fetch(slab_.z_planes, row(work_, column_index(y, slab_.first_z(), 0)));
             for_own_z([&](std::int64_t z) {
                 const Row to = row(planes_, plane_index(z, y, 0));
-                if (rows_) store_row(to, z - slab_.first_z());
+                if (reads_ == Reads::rows) store_row(to, &fetched_[index((z - slab_.first_z()) * problem_.nx)]);
+                else if (whole_work_) store_row(to, whole_work_->data() + column_index(y, z, 0));
                 else copy_row(to, row(work_, column_index(y, z, 0)));
             });
         }
@@ -518,8 +537,8 @@ private:
         fetched_.resize(index(rows * problem_.nx));
         upc::memget(fetched_.data(), from, fetched_.size() * sizeof(Complex));
     }
-    void store_row(const Row& to, std::int64_t number) const {
-        for (std::int64_t x = 0; x < problem_.nx; ++x) set(to, x, fetched_[index(number * problem_.nx + x)]);
+    void store_row(const Row& to, const Complex* from) const {
+        for (std::int64_t x = 0; x < problem_.nx; ++x) set(to, x, from[x]);
     }
     [[nodiscard]] std::int64_t plane_index(std::int64_t z, std::int64_t y, std::int64_t x) const noexcept {
         return (z * problem_.ny + y) * problem_.nx + x;
@@ -580,10 +599,11 @@ private:
 
     Problem problem_;
     Slab slab_;
-    bool rows_;
+    Reads reads_;
     std::vector<Complex> fetched_; // rows
     // shared [*] Complex planes[nz][ny][nx], columns[ny][nz][nx], work[ny][nz][nx]
     Array planes_{static_cast<std::size_t>(problem_.points())}, columns_{planes_.size()}, work_{planes_.size()};
+    std::optional<MappedArray<Complex, 1>> whole_planes_, whole_work_;
     Factors factors_{problem_};
     LineTransform forward_x_{problem_.nx, Direction::forward}, forward_y_{problem_.ny, Direction::forward},
         forward_z_{problem_.nz, Direction::forward}, backward_x_{problem_.nx, Direction::backward},
@@ -593,7 +613,12 @@ private:
 
 class RowSolver : public NaiveSolver {
 public:
-    explicit RowSolver(const Problem& problem) : NaiveSolver{problem, true} {}
+    explicit RowSolver(const Problem& problem) : NaiveSolver{problem, Reads::rows} {}
+};
+
+class MappedSolver : public NaiveSolver {
+public:
+    explicit MappedSolver(const Problem& problem) : NaiveSolver{problem, Reads::mapped} {}
 };
 
 struct Measured {
@@ -647,6 +672,7 @@ Result fourier_transform(Class size, Variant variant) {
     case Variant::optimised: measured = measure<SlabSolver<UpcExchange>>(problem, variant); break;
     case Variant::naive: measured = measure<NaiveSolver>(problem, variant); break;
     case Variant::naive_rows: measured = measure<RowSolver>(problem, variant); break;
+    case Variant::naive_mapped: measured = measure<MappedSolver>(problem, variant); break;
     }
 
     double largest_error = 0;

@@ -621,6 +621,7 @@ Result integer_sort(Class size, Variant variant) {
         break;
     }
     case Variant::naive_rows:
+    case Variant::naive_mapped:
     case Variant::naive: {
         NaiveSorter sorter{problem, variant == Variant::naive_rows};
         findings = measure<NaiveSorter&>(sorter, variant, result.seconds);

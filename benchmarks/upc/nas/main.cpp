@@ -80,6 +80,7 @@ int main(int argument_count, char** arguments) {
         {"T", Class::T}, {"S", Class::S}, {"W", Class::W}, {"A", Class::A}, {"B", Class::B}};
     const std::map<std::string, Variant> variants{{"naive", Variant::naive},
                                                   {"naive-rows", Variant::naive_rows},
+                                                  {"naive-mapped", Variant::naive_mapped},
                                                   {"optimised", Variant::optimised},
                                                   {"mpi", Variant::mpi},
                                                   {"mpi-overlapped", Variant::mpi_overlapped}};

@@ -421,17 +421,18 @@ public:
                64;
     }
 
-    /// shared [] double* row = (shared [] double*)&points[z - 1][y][0]: a row lies with one thread. Planes 0 and n + 1
-    /// are those of the other side.
+    /// shared [] double* row = (shared [] double*)&points[z - 1][y][0]: a row lies with one thread.
     using Row = upc::Pointer<double, upc::indefinite>;
     [[nodiscard]] Row row(std::int64_t z, std::int64_t y) const {
-        return Row{points_ + (first_of_plane(z == 0 ? n : z == n + 1 ? 1 : z) + y * (n + 2))};
+        return Row{points_ + (first_of_plane(plane_inside(z)) + y * (n + 2))};
     }
     [[nodiscard]] const double* loaded(std::int64_t z, std::int64_t y, double* room) const {
         const Row from = row(z, y);
         for (std::int64_t x = 0; x < n + 2; ++x) room[x] = from[x];
         return room;
     }
+    /// Before its planes are read.
+    void refresh() const noexcept {}
     void fetch(std::int64_t /*z*/) const noexcept {}
     [[nodiscard]] Row beside(std::int64_t z, std::int64_t y) const { return row(z, y); }
     /// upc_forall (z = 1; z <= n; z++; &grid[z][0][0])
@@ -442,9 +443,13 @@ public:
 
     std::int64_t n;
 
-private:
+protected:
     [[nodiscard]] std::int64_t first_of_plane(std::int64_t z) const noexcept { return (z - 1) * (n + 2) * (n + 2); }
+    /// Planes 0 and n + 1 are those of the other side.
+    [[nodiscard]] std::int64_t plane_inside(std::int64_t z) const noexcept { return z == 0 ? n : z == n + 1 ? 1 : z; }
+    [[nodiscard]] const upc::SharedArray<double, upc::dynamic_block>& points() const noexcept { return points_; }
 
+private:
     upc::SharedArray<double, upc::dynamic_block> points_; // shared [B] double points[n][n + 2][n + 2]
 };
 
@@ -474,6 +479,36 @@ private:
     }
 
     mutable std::array<std::vector<double>, 3> planes_;
+};
+
+/// The same of a mapped array: own planes and those beside them, or, of a grid that is dealt otherwise than the one
+/// that is computed from it, all.
+class MappedGrid : public NaiveGrid {
+public:
+    MappedGrid(int level, int threads) : NaiveGrid{level, threads}, planes_{upc::mapped(points(), read(threads))} {}
+    void refresh() const { planes_.refresh(); }
+    [[nodiscard]] const double* loaded(std::int64_t z, std::int64_t y, double* /*room*/) const noexcept {
+        return beside(z, y);
+    }
+    [[nodiscard]] const double* beside(std::int64_t z, std::int64_t y) const noexcept {
+        return planes_.data() + (first_of_plane(plane_inside(z)) + y * (n + 2));
+    }
+
+private:
+    [[nodiscard]] std::vector<Range> read(int threads) const {
+        const std::int64_t each = n / threads;
+        if (each < 2) return {{0, n * (n + 2) * (n + 2)}};
+        const std::int64_t first = upc::mythread() * each + 1;
+        std::vector<Range> ranges{planes(first, first + each)};
+        for (const std::int64_t z : {first - 1, first + each})
+            ranges.push_back(planes(plane_inside(z), plane_inside(z) + 1));
+        return ranges;
+    }
+    [[nodiscard]] Range planes(std::int64_t first, std::int64_t end) const {
+        return {first_of_plane(first), first_of_plane(end)};
+    }
+
+    MappedArray<double, 1> planes_;
 };
 
 template <class Grid>
@@ -508,6 +543,7 @@ public:
         for (int level = 2; level <= problem_.levels; ++level) {
             if (level < problem_.levels) clear(level);
             const Grid& fine = u(level);
+            u(level - 1).refresh();
             fine.for_own_planes([&](std::int64_t z) { interpolate_plane(u(level - 1), fine, z, around_); });
             upc::barrier();
             residual(level, level < problem_.levels ? r(level) : right_);
@@ -545,12 +581,15 @@ private:
         upc::barrier();
     }
     void residual(int level, const Grid& v) {
+        u(level).refresh();
         on_planes(r(level), [&](std::int64_t z) { residual_plane(u(level), v, r(level), z, around_); });
     }
     void smooth(int level) {
+        r(level).refresh();
         on_planes(u(level), [&](std::int64_t z) { smooth_plane(r(level), u(level), problem_.smoother, z, around_); });
     }
     void restrict_to(int level) {
+        r(level + 1).refresh();
         on_planes(r(level), [&](std::int64_t z) { restrict_plane(r(level + 1), 2 * z, r(level), z, around_); });
     }
 
@@ -606,6 +645,7 @@ Result multigrid(Class size, Variant variant) {
     case Variant::optimised: measured = measure<SlabSolver<UpcSlabs>>(problem, variant); break;
     case Variant::naive: measured = measure<NaiveSolver<NaiveGrid>>(problem, variant); break;
     case Variant::naive_rows: measured = measure<NaiveSolver<PlaneGrid>>(problem, variant); break;
+    case Variant::naive_mapped: measured = measure<NaiveSolver<MappedGrid>>(problem, variant); break;
     }
     const auto n = static_cast<double>(problem.n());
     return {.seconds = measured.seconds,

@@ -25,8 +25,9 @@ enum class Class : std::uint8_t { S, W, A, B, T };
 
 /// mpi_overlapped: as mpi, but what can travel while the next is computed does, by MPI's non-blocking calls; FT alone
 /// differs. naive_rows: as naive, but elements that lie one after another in a thread's memory come by upc_memget, the
-/// first change that one makes; CG and EP read none.
-enum class Variant : std::uint8_t { naive, optimised, mpi, mpi_overlapped, naive_rows };
+/// first change that one makes; CG and EP read none. naive_mapped: as naive, but what other threads have is read of
+/// mapped arrays, which are refreshed before; EP and IS read none.
+enum class Variant : std::uint8_t { naive, optimised, mpi, mpi_overlapped, naive_rows, naive_mapped };
 [[nodiscard]] constexpr bool is_mpi(Variant variant) noexcept {
     return variant == Variant::mpi || variant == Variant::mpi_overlapped;
 }

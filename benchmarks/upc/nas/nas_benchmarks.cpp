@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -72,9 +73,11 @@ public:
     [[nodiscard]] std::string optimised_case() const {
         return fmt::format("{}, optimised, class {}", benchmark_.name, nas::letter(size(context_)));
     }
-    [[nodiscard]] std::string naive_case() const {
-        return fmt::format("{}, naive with cache, class {}", benchmark_.name, nas::letter(size(context_)));
+    [[nodiscard]] std::string naive_case(std::string_view how) const {
+        return fmt::format("{}, naive {}, class {}", benchmark_.name, how, nas::letter(size(context_)));
     }
+    /// Whether it reads what other threads have.
+    [[nodiscard]] bool has_mapped() const { return benchmark_.name != "EP" && benchmark_.name != "IS"; }
 
 private:
     Context& context_;
@@ -102,8 +105,11 @@ void run(Context& context) {
     for_each_benchmark(context, [&](const Subjects& subjects) {
         const Subject optimised = subjects("optimised", Variant::optimised);
         context.compare(subjects.optimised_case(), milliseconds(), optimised, subjects.mpi());
-        context.compare(subjects.naive_case(), milliseconds(),
+        context.compare(subjects.naive_case("with cache"), milliseconds(),
                         subjects("naive with cache", Variant::naive, CacheMode::epoch), {optimised});
+        if (subjects.has_mapped())
+            context.compare(subjects.naive_case("mapped"), milliseconds(),
+                            subjects("naive, mapped", Variant::naive_mapped), {optimised});
     });
 }
 

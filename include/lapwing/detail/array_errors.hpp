@@ -28,8 +28,9 @@ struct ArrayTitle {
     std::string name = {};
     std::string who = {};     ///< "rank 2 of 4", kept for messages after the team is gone
     std::uint64_t number = 0; ///< of the window, printed if there is no name
+    std::string other = {};   ///< in place of GlobalArray and its name
 
-    [[nodiscard]] std::string text() const { return array_text(name, number); }
+    [[nodiscard]] std::string text() const { return other.empty() ? array_text(name, number) : other; }
     /// The start of a message; `call`: for example ".get".
     [[nodiscard]] std::string start(std::string_view call) const;
 };

@@ -17,13 +17,6 @@
 
 namespace lapwing::upc {
 
-namespace detail {
-
-/// An error for a range of indices that the array does not have.
-void require_range(std::int64_t begin, std::int64_t end, std::size_t size);
-
-} // namespace detail
-
 /// Elements of an array that this thread is going to read, copied in bulk from all their threads at once: prefetch
 /// (LAPPS: Kayraklioglu, Ferguson and El-Ghazawi, 2018) for UPC's arrays. `.consistent = true`, the default: elements
 /// that the thread can load are read in place; reads see what `a[i]` would, since the first one after a barrier, a lock
@@ -49,7 +42,7 @@ public:
     Prefetched(const SharedArray<T, B>& array, std::int64_t begin, std::int64_t end,
                const PrefetchOptions& options = {})
         : array_{array}, manual_{!options.consistent}, parts_(static_cast<std::size_t>(begin < end ? threads() : 0)) {
-        detail::require_range(begin, end, array.size());
+        detail::require_range("a prefetch", begin, end, array.size());
         for (int t = 0; t < static_cast<int>(parts_.size()); ++t) {
             // The elements of a thread are contiguous in its part: one slice from the first to the last of them.
             const auto [first, last] = own_of(t, begin, end);

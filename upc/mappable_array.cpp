@@ -1,0 +1,131 @@
+#include "upc/mappable_array.hpp"
+
+#include "arrays/array_core_mapping.hpp"
+#include "upc/guarded.hpp"
+#include "upc/program.hpp"
+#include "window/window_state.hpp"
+
+#include <lapwing/detail/sections.hpp>
+#include <lapwing/detail/slice_collector.hpp>
+#include <lapwing/error.hpp>
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace lapwing::upc::detail {
+namespace {
+
+namespace arrays = lapwing::detail::arrays;
+namespace distribution = lapwing::detail::distribution;
+using lapwing::detail::slices::ArrayGeometry;
+
+/// The largest unit in which elements, and the addresses of what is allocated, can be counted.
+[[nodiscard]] std::uint64_t unit_of(const DealtArray& array) noexcept {
+    if (array.begin.address % array.element_bytes == 0) return array.element_bytes;
+    return std::min<std::uint64_t>(array.element_bytes & (~array.element_bytes + 1), granule);
+}
+
+[[nodiscard]] std::shared_ptr<const ArrayGeometry> geometry_of(ProgramState& program, const DealtArray& array) {
+    auto geometry = std::make_shared<ArrayGeometry>();
+    geometry->team = &program.team();
+    geometry->window = &program.heap().state();
+    geometry->element_bytes = unit_of(array);
+    const std::uint64_t row = array.element_bytes / geometry->element_bytes;
+    geometry->dimensions = row == 1 ? 1 : 2;
+    geometry->extents = {static_cast<std::int64_t>(array.size), static_cast<std::int64_t>(row)};
+    geometry->origin = array.begin.address / geometry->element_bytes;
+    const bool one_thread = array.block_size == indefinite; // thread 0
+    const int threads = one_thread ? 1 : program.threads().threads();
+    const std::array<int, 2> grid{threads, 1};
+    const std::array<std::int64_t, 2> blocks{
+        one_thread ? 1 : static_cast<std::int64_t>(array.block_size), 1};
+    const std::size_t used = geometry->dimensions;
+    (void)distribution::make_dimensions(std::span{geometry->maps}.first(used), "upc::SharedArray",
+                                        geometry->used_extents(), threads, std::span{grid}.first(used),
+                                        std::span{blocks}.first(used), distribution::Dealing::blocks);
+    return geometry;
+}
+
+/// This thread's elements, if they are one block.
+[[nodiscard]] arrays::StretchHere here_of(const ProgramState& program, const DealtArray& array) {
+    const auto threads = static_cast<std::uint64_t>(program.threads().threads());
+    const int own = program.own_thread();
+    std::uint64_t first = 0;
+    std::uint64_t end = own == 0 ? array.size : 0;
+    if (array.block_size != indefinite) {
+        if ((array.size + array.block_size - 1) / array.block_size > threads) return {};
+        first = std::min<std::uint64_t>(array.size, array.block_size * static_cast<std::uint64_t>(own));
+        end = std::min<std::uint64_t>(array.size, first + array.block_size);
+    }
+    if (first >= end) return {};
+    return {{first * array.element_bytes, end * array.element_bytes},
+            heap_access.own + array.begin.address,
+            own,
+            own};
+}
+
+} // namespace
+
+MappableArray::MappableArray(ProgramState& program, const DealtArray& array)
+    : title_{.who = "thread " + std::to_string(program.own_thread()) + " of " +
+                    std::to_string(program.threads().threads()),
+             .other = "upc::SharedArray"},
+      own_thread_{program.own_thread()},
+      geometry_{geometry_of(program, array)},
+      here_{here_of(program, array)} {}
+
+std::uint64_t MappableArray::row() const noexcept {
+    return geometry_->dimensions == 1 ? 1 : static_cast<std::uint64_t>(geometry_->extents[1]);
+}
+
+arrays::MappedElements MappableArray::map(std::vector<Range> named, bool asked) const {
+    const bool on_demand = arrays::is_on_demand(title_, *geometry_, asked);
+    if (asked && !on_demand) named = {Range{0, geometry_->extents[0]}}; // no page is closed
+    if (std::shared_ptr<arrays::Mapping> spare = spare_->take(geometry_, named, on_demand)) {
+        arrays::MappedElements elements{std::move(spare)};
+        elements.refresh();
+        return elements;
+    }
+    const std::uint64_t bytes = geometry_->element_bytes * row();
+    arrays::Mapping::Named stretches{.on_demand = on_demand};
+    for (const Range& one : named) {
+        if (one.empty()) continue;
+        stretches.stretches.push_back({static_cast<std::uint64_t>(one.first()) * bytes,
+                                       static_cast<std::uint64_t>(one.last() + 1) * bytes});
+        stretches.exact = stretches.exact && (one.stride() == 1 || one.size() == 1);
+    }
+    auto mapping = std::make_unique<arrays::Mapping>(geometry_, title_, std::move(stretches), here_);
+    if (!on_demand) { // else whole pages are fetched
+        arrays::SliceCollector slices{geometry_->element_bytes};
+        arrays::CopiedSections copied{*mapping, slices, own_thread_, false};
+        for (const Range& one : named) {
+            if (one.empty()) continue;
+            const std::size_t used = geometry_->dimensions;
+            const std::array<Range, 2> domain{one, Range{0, geometry_->extents[1]}};
+            const std::array<std::uint64_t, 2> strides{static_cast<std::uint64_t>(one.stride()) * row(), 1};
+            distribution::cut(std::span{geometry_->maps}.first(used), geometry_->origin, std::span{domain}.first(used),
+                              static_cast<std::uint64_t>(one.first()) * row(), std::span{strides}.first(used), copied);
+        }
+        mapping->add(slices.slices().take());
+    }
+    arrays::MappedElements elements{spare_->share(std::move(mapping), std::move(named))};
+    elements.refresh();
+    return elements;
+}
+
+std::shared_ptr<const MappableArray> mappable(const DealtArray& array) {
+    return guarded([&] { return std::make_shared<const MappableArray>(program("a shared array"), array); });
+}
+
+arrays::MappedElements map(const MappableArray& array, const std::vector<Range>& elements) {
+    return guarded([&] { return array.map(elements, false); });
+}
+
+arrays::MappedElements map_on_demand(const MappableArray& array) {
+    return guarded([&] { return array.map({}, true); });
+}
+
+} // namespace lapwing::upc::detail
