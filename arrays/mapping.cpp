@@ -5,6 +5,7 @@
 #include "src/team/team_state.hpp"
 #include "src/team/wait_hook.hpp"
 #include "src/transport/pending_transfer.hpp"
+#include "window/recorded_calls.hpp"
 #include "window/window_state.hpp"
 
 #include <lapwing/detail/mapped_elements.hpp>
@@ -349,7 +350,11 @@ Completion Mapping::start_refresh(const char* call) {
     }
     if (strict) refresh->wait();
     std::uint64_t bytes = 0;
-    for (const prefetching::Entry& entry : entries_) bytes += entry.bytes();
+    for (const prefetching::Entry& entry : entries_) {
+        bytes += entry.bytes();
+        window::note(window_.facts(), trace::Operation::read, entry.owner(), Offset{0}, entry.bytes(),
+                     entry.bytes() / element_bytes_, trace::Way::prefetch);
+    }
     window_.statistics().add(Counter::prefetch_fills);
     window_.statistics().add(Counter::prefetch_transfers, entries_.size());
     window_.statistics().add(Counter::prefetch_bytes, bytes);
@@ -465,7 +470,10 @@ const std::shared_ptr<Mapping>& MappedElements::mapping(const char* call) const 
     return mapping_;
 }
 
-void MappedElements::refresh() const { mapping(".refresh")->start_refresh(".mapped().refresh").wait(); }
+void MappedElements::refresh() const {
+    const trace::CallScope scope{trace::Way::prefetch}; // which waits
+    mapping(".refresh")->start_refresh(".mapped().refresh").wait();
+}
 
 Completion MappedElements::start_refresh() const {
     return mapping(".start_refresh")->start_refresh(".mapped().start_refresh");

@@ -96,6 +96,9 @@ TEST_CASE("blocks that a window's calls move are bulk transfers, and elements ar
     Record list = record(Affinity::far, 300, Operation::read, Way::list);
     list.program_calls = 3;
     CHECK(seconds_of(executed(2, 0, {list})) == Approx(300 * 2 * us));
+    // Refreshes of mapped arrays.
+    const Record refreshes = record(Affinity::far, 20, Operation::read, Way::prefetch, 1000);
+    CHECK(seconds_of(executed(20, 0, {refreshes})) == Approx(20 * 20 * us));
 }
 
 TEST_CASE("the slowest rank's time is that of the run") {

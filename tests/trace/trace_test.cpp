@@ -182,6 +182,32 @@ TEST_CASE("assignments between nodes are recorded, those that go through a copy 
     CHECK(bytes("moved") == 8);
 }
 
+TEST_CASE("refreshes of mapped arrays are recorded, and reads of them are not") {
+    constexpr std::int64_t n = 4000;
+    const RecordedTrace found = traced([&](Runtime& runtime) {
+        GlobalArray<double, 1> a{runtime, {n}, Block{}, {.name = "a"}};
+        for (double& value : a.local_span()) value = 1;
+        runtime.barrier();
+        const auto whole = a.mapped();
+        double sum = 0;
+        for (std::int64_t i = 0; i < n; ++i) sum += whole[i];
+        CHECK(sum == n);
+        runtime.barrier();
+        whole.refresh();
+    });
+    if (test::world_rank() != 0) return;
+    using enum trace::Operation;
+    using enum trace::Affinity;
+    for (const RecordedTrace::OfRank& rank : found.of_ranks) {
+        const trace::Record refreshes = sum_of(rank, "a", trace::Way::prefetch, read, far);
+        CHECK(refreshes.calls == 2);
+        CHECK(refreshes.accesses == n);
+        CHECK(refreshes.bytes == 8 * n);
+        CHECK(refreshes.timed_calls == 2);
+        CHECK(sum_of(rank, "a", trace::Way::element, read, far).calls == 0);
+    }
+}
+
 TEST_CASE("calls that access many places take no longer than the program waits for them") {
     constexpr std::int64_t n = 3000;
     std::int64_t list = 0;
