@@ -73,8 +73,8 @@ using ObjectKey = std::tuple<std::string, std::uint64_t, bool>;
 
 /// A change of the program, or a setting.
 struct AdvisedChange {
-    std::string kind = {};  ///< a keyword for programs: cache, patch, prefetch, list, replicate, update, local,
-                            ///< distribution, one-owner, notify, follow
+    std::string kind = {};  ///< a keyword for programs: cache, patch, prefetch, mapped, list, replicate, update,
+                            ///< local, distribution, one-owner, notify, follow
     std::string title = {}; ///< a short description
     std::string why = {};
     std::vector<std::size_t> uses = {}; ///< the uses that it concerns

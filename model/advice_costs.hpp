@@ -37,6 +37,12 @@ public:
         if (tables_ == nullptr) return 0;
         return transfer_seconds(*tables_, path_, write ? Direction::put : Direction::get, bytes, operations);
     }
+    /// A copy of so many bytes of this rank's own memory.
+    [[nodiscard]] double copy(std::uint64_t bytes) const {
+        constexpr std::uint64_t block = 1024; // the model knows blocks
+        if (tables_ == nullptr || bytes == 0) return 0;
+        return tables_->copy.time({.blocks = bytes / block + 1, .bytes = bytes, .extent_bytes = bytes});
+    }
     /// A read that misses the cache and fetches so many bytes, while all ranks access others.
     [[nodiscard]] double miss(std::uint64_t bytes) const {
         constexpr std::uint64_t element = 8;

@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -102,6 +103,30 @@ struct RankTransfers {
     double bytes = 0;
     double seconds = 0;
 };
+
+/// What a pattern copies for a loop.
+struct Copies {
+    std::map<int, std::set<std::uint32_t>> intervals = {}; ///< in which a rank reads
+    std::map<int, std::uint64_t> executions = {};          ///< of those
+    std::map<int, RankTransfers> transfers = {};
+};
+
+/// Of the slowest rank, with its transfers.
+[[nodiscard]] double slowest_then(const RanksOfChange& ranks, const std::map<int, RankTransfers>& transfers) {
+    double slowest = 0;
+    for (const auto& [number, of] : ranks) {
+        const auto moved = transfers.find(number);
+        slowest = std::max(slowest, of.then + (moved == transfers.end() ? 0 : moved->second.seconds));
+    }
+    return slowest;
+}
+
+/// The lines that map what a pattern names, from the one that prefetches it.
+[[nodiscard]] std::string code_of_mapped(std::string code) {
+    constexpr std::string_view call = "a.prefetch(";
+    code.replace(code.find(call), call.size(), "const auto v = a.mapped(");
+    return code + "\nv.refresh(); // after each barrier; then read v(i, j), or v.data()";
+}
 
 class BulkAdviser {
 public:
@@ -295,25 +320,30 @@ private:
         for (const auto& [code, found] : by_code) prefetch(found.first, found.second);
     }
 
-    void prefetch(const Uses& uses, const FittingPattern& pattern) {
-        std::map<int, std::set<std::uint32_t>> intervals;
+    /// All that a pattern names is copied, in each interval.
+    [[nodiscard]] Copies copies_of(const Uses& uses, const FittingPattern& pattern) const {
+        Copies copies;
         for (const std::size_t u : uses)
-            for_each_far(use(u),
-                         [&](int number, const trace::Record& record) { intervals[number].insert(record.interval); });
-        // All that the pattern names is copied, in each interval.
-        std::map<int, RankTransfers> transfers;
-        std::map<int, std::uint64_t> executions;
-        for (const auto& [number, of_rank] : intervals) {
-            for (const std::uint32_t interval : of_rank) executions[number] += times_of(number, interval);
-            const auto times = static_cast<double>(executions[number]);
+            for_each_far(use(u), [&](int number, const trace::Record& record) {
+                copies.intervals[number].insert(record.interval);
+            });
+        for (const auto& [number, of_rank] : copies.intervals) {
+            std::uint64_t& executions = copies.executions[number];
+            for (const std::uint32_t interval : of_rank) executions += times_of(number, interval);
+            const auto times = static_cast<double>(executions);
             const auto owners = pattern.of_ranks.find(number);
             if (owners == pattern.of_ranks.end()) continue; // nothing is known of its owners
             for (const auto& [owner, part] : owners->second) {
-                RankTransfers& sum = transfers[number];
+                RankTransfers& sum = copies.transfers[number];
                 sum.count += times;
                 sum.seconds += times * costs_.transfer(part.bytes, false);
             }
         }
+        return copies;
+    }
+
+    void prefetch(const Uses& uses, const FittingPattern& pattern) {
+        Copies copies = copies_of(uses, pattern);
         std::map<int, double> calls;
         RanksOfChange ranks =
             near_memory(uses, [this](std::uint64_t n) { return costs_.of_path("cached.hit.read", n); }, calls);
@@ -321,10 +351,61 @@ private:
         const auto owners = pattern.of_ranks.find(heaviest);
         AdvisedChange change{.kind = "prefetch", .uses = uses, .code = pattern.code};
         change.title = "announce before the loop what it reads, and keep the loop as it is";
-        change.why = fmt::format("{}: {:.0f} KiB of {} other ranks, in {} intervals", pattern.why,
-                                 static_cast<double>(pattern.bytes(heaviest)) / 1024,
-                                 owners == pattern.of_ranks.end() ? 0 : owners->second.size(), executions[heaviest]);
-        add(std::move(change), std::move(ranks), calls, transfers);
+        change.why =
+            fmt::format("{}: {:.0f} KiB of {} other ranks, in {} intervals", pattern.why,
+                        static_cast<double>(pattern.bytes(heaviest)) / 1024,
+                        owners == pattern.of_ranks.end() ? 0 : owners->second.size(), copies.executions[heaviest]);
+        const double then = slowest_then(ranks, copies.transfers);
+        add(change, std::move(ranks), calls, copies.transfers);
+        mapped(std::move(change), pattern, std::move(copies), then);
+    }
+
+    /// Whether a rank writes, by whatever call, an array in an interval in which it reads others' elements of it.
+    [[nodiscard]] bool writes_between(const Uses& uses, const Copies& copies) const {
+        return std::ranges::any_of(advice_.uses, [&](const AccessUse& other) {
+            return key_of(other) == key_of(use(uses.front())) && other.operation != trace::Operation::read &&
+                   std::ranges::any_of(other.records, [&](const auto& of) {
+                       const auto found = copies.intervals.find(of.first);
+                       return found != copies.intervals.end() &&
+                              found->second.contains(rank(of.first).records[of.second].record.interval);
+                   });
+        });
+    }
+
+    /// The copies of a prefetch as a mapped array: a read is a load. But the program has to refresh it, which may copy
+    /// own elements, too, and a rank does not see its own writes before. So it must gain clearly. `prefetched`: seconds
+    /// of the slowest rank with the prefetch.
+    void mapped(AdvisedChange change, const FittingPattern& pattern, Copies copies, double prefetched) {
+        if (writes_between(change.uses, copies)) return;
+        const bool in_order = std::ranges::all_of(change.uses, [this](std::size_t u) { return is_sequential(use(u)); });
+        const auto load = [&](std::uint64_t n) { return in_order ? copied_each(n) : costs_.rate("private.read", n); };
+        const auto own_bytes = [&](int number) {
+            return pattern.own_bytes.empty() ? 0 : pattern.own_bytes[static_cast<std::size_t>(number)];
+        };
+        std::map<int, double> calls;
+        RanksOfChange ranks = near_memory(change.uses, load, calls);
+        for (auto& [number, of] : ranks)
+            of.then += static_cast<double>(copies.executions[number]) * costs_.copy(own_bytes(number));
+        const int heaviest = heaviest_of(ranks);
+        double read = 0; // bytes
+        for (const std::size_t u : change.uses)
+            for_each_far(use(u), [&](int number, const trace::Record& record) {
+                if (number == heaviest) read += static_cast<double>(record.bytes);
+            });
+        const double copied = static_cast<double>(copies.executions[heaviest]) *
+                              (static_cast<double>(pattern.bytes(heaviest)) + static_cast<double>(own_bytes(heaviest)));
+        constexpr double clearly = 0.85; // predictions may be 15 % wrong
+        constexpr double often = 4;
+        const bool pays = costs_.known() ? load(1) > 0 && slowest_then(ranks, copies.transfers) < clearly * prefetched
+                                         : read >= often * copied;
+        if (!pays || !(copied > 0)) return;
+        change.kind = "mapped";
+        change.title = "map the array before the loop, which then reads plain memory";
+        change.why += read < copied ? "; a read is then a load"
+                                    : fmt::format("; each byte that a refresh copies is read {:.1f} times, by a load",
+                                                  read / copied);
+        change.code = code_of_mapped(std::move(change.code));
+        add(std::move(change), std::move(ranks), calls, copies.transfers);
     }
 
     const RecordedTrace& trace_;

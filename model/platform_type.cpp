@@ -22,10 +22,11 @@ void choose_style(const PlatformMatrix& matrix, PlatformType& type) {
     const double best = std::min(matrix.vector, matrix.coalesce);
     const char* const walk = matrix.vector <= matrix.coalesce ? "in order" : "close to each other";
     if (!type.exploits) {
-        type.style = fmt::format(
-            "{}gather single accesses into bulk transfers: one takes as long as {:.0f} accesses to own elements, and a "
-            "loop over neighbours is no faster than one at random places",
-            type.low_latency ? "" : "access as little of other ranks' memory as possible, and ", own);
+        type.style =
+            fmt::format("{}gather single accesses into bulk transfers (patches, lists, prefetch, mapped arrays): one "
+                        "takes as long as {:.0f} accesses to own elements, and a loop over neighbours is no faster "
+                        "than one at random places",
+                        type.low_latency ? "" : "access as little of other ranks' memory as possible, and ", own);
         type.trade_off = type.low_latency ? "easier to program than the first type; not fast where latency is high"
                                           : "harder to program; as fast as message passing";
         return;

@@ -139,7 +139,7 @@ template <class Condition>
 
 /// All between the places that were read.
 [[nodiscard]] FittingPattern named(const ReadParts& parts) {
-    FittingPattern pattern;
+    FittingPattern pattern{.own_bytes = parts.part_bytes};
     for (const auto& [rank, owners] : parts.of_ranks)
         for (const auto& [owner, part] : owners)
             pattern.of_ranks[rank][owner] = {part.lowest, part.highest, part.bytes()};
@@ -200,9 +200,12 @@ std::optional<FittingPattern> fitting_pattern(const RecordedTrace& trace, std::s
             return with("the ranks read all parts of their column of ranks", "a.prefetch(lapwing::ColumnWise{});");
     }
     if (!dense) return {};
-    if (is_stencil(*parts))
+    if (is_stencil(*parts)) {
+        // Parts are rows one after another, and shown where they are unless MPI has allocated the memory.
+        if (trace.network_path != "rma" || trace.nodes < trace.ranks) found.own_bytes.clear();
         return with("the ranks read the edges of the parts before and after their own",
                     "a.prefetch(lapwing::Stencil{.depth = 1, .corners = false}); // as many rows as the loop reads");
+    }
     return with("the ranks read most of what lies between two places of the others' parts",
                 "// The function returns what is read next to the rank's own part.\n"
                 "a.prefetch([](const lapwing::Domain<2>& own) { return own.expand(1); });");

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace lapwing::detail::model {
 
@@ -22,6 +23,8 @@ struct FittingPattern {
         std::uint64_t bytes = 0; ///< that are copied
     };
     std::map<int, std::map<int, Part>> of_ranks = {}; ///< what each rank copies in an interval, by owner
+    /// Of each rank's own part, which a mapped array may have to copy, too; empty: it shows them where they are.
+    std::vector<std::uint64_t> own_bytes = {};
 
     [[nodiscard]] std::uint64_t bytes(int rank) const;
     /// What another one copies as well: the same places once.

@@ -1,5 +1,5 @@
-// Advice on where elements are, on what ranks wait for, and on patterns of prefetch: each on a run that gains from it,
-// and not on one that would not.
+// Advice on where elements are, on what ranks wait for, on patterns of prefetch, and on mapped arrays: each on a run
+// that gains from it, and not on one that would not.
 #include "model/advice.hpp"
 
 #include "support/catch.hpp"
@@ -25,6 +25,7 @@ CostTables tables() {
         result.rates[std::string{"service.baseline"} + operation] = RateCurve{20 * us};
         result.rates[std::string{"own"} + operation] = RateCurve{0.01 * us};
     }
+    result.rates["private.read"] = RateCurve{0.001 * us};
     result.rates["service.cached.hit.read"] = RateCurve{0.01 * us};
     result.rates["service.barrier"] = RateCurve{{{2, 20 * us}, {8, 80 * us}}};
     result.rates["service.notify"] = RateCurve{10 * us};
@@ -68,6 +69,10 @@ public:
         if (!own) record.within.cold += std::min(8 * calls, end - begin) / 1024 + 1;
         if (!own) record.within.at[0] += calls;
         return record;
+    }
+    /// Another interval of each rank.
+    void add_interval() {
+        for (RecordedTrace::OfRank& of : trace_.of_ranks) of.intervals.push_back({.times = 1});
     }
     [[nodiscard]] const RecordedTrace& trace() const { return trace_; }
     [[nodiscard]] Advice advice(bool rated = true) const {
@@ -346,6 +351,7 @@ TEST_CASE("reads all over the others' parts, few of each: all of them are prefet
     REQUIRE(change != nullptr);
     CHECK_THAT(change->code, Contains("AllToAll"));
     CHECK_THAT(change->why, Contains("all over"));
+    CHECK(change_of(advice, "mapped") == nullptr); // the transfer takes most of the time
     CHECK(*change->now_seconds == Approx(400 * 20 * us));
     const TransferModel gets = tables().transfers(Path::service, Direction::get);
     CHECK(*change->then_seconds == Approx(gets.time(part_bytes) + 400 * 0.01 * us));
@@ -353,4 +359,59 @@ TEST_CASE("reads all over the others' parts, few of each: all of them are prefet
     CHECK(change_of(run.advice(false), "prefetch") == nullptr);
     run.access(0, 1, 0, part_bytes, 400, Operation::write);
     CHECK(change_of(run.advice(), "prefetch") == nullptr);
+}
+
+TEST_CASE("a mapped array is advised where reads of what is copied dominate, and the rank writes nothing in between") {
+    // Each rank reads all of the other one's part so many times.
+    const auto loop = [](std::uint64_t rounds) {
+        Run run{2};
+        for (int rank = 0; rank < 2; ++rank) run.access(rank, 1 - rank, 0, part_bytes, rounds * part_bytes / 8);
+        return run;
+    };
+    const CostTables costs = tables();
+    const double refresh =
+        costs.transfers(Path::service, Direction::get).time(part_bytes) +
+        costs.copy.time({.blocks = part_bytes / 1024 + 1, .bytes = part_bytes, .extent_bytes = part_bytes});
+    for (const std::uint64_t rounds : {1U, 100U}) {
+        const Advice advice = loop(rounds).advice();
+        const AdvisedChange* const change = change_of(advice, "mapped");
+        REQUIRE(change != nullptr);
+        CHECK_THAT(change->code, Contains("const auto v = a.mapped(lapwing::AllToAll{});") && Contains("v.refresh();"));
+        CHECK(*change->then_seconds == Approx(refresh + static_cast<double>(rounds * 8192) * 0.001 * us));
+        CHECK(change < change_of(advice, "prefetch")); // it gains more
+    }
+    // Without rates: if each byte is read often. Own ones may be copied, too.
+    CHECK(change_of(loop(7).advice(false), "mapped") == nullptr);
+    const Advice often = loop(100).advice(false);
+    const AdvisedChange* const change = change_of(often, "mapped");
+    REQUIRE(change != nullptr);
+    CHECK_THAT(change->why, Contains("64 KiB of 1 other ranks") && Contains("is read 50.0 times"));
+    CHECK(change->messages_saved == 100 * 8192 - 1);
+    CHECK(change > change_of(often, "prefetch")); // saves as many round trips, and the loop stays as it is
+
+    // The edges of blocks of rows: own ones are shown where they are, and reads of few elements are no matter.
+    Run stencil{2};
+    stencil.access(0, 1, 0, 2048, 256);
+    stencil.access(1, 0, part_bytes - 2048, part_bytes, 256);
+    REQUIRE(change_of(stencil.advice(), "prefetch") != nullptr);
+    CHECK(change_of(stencil.advice(), "mapped") == nullptr);
+    stencil.access(0, 1, 0, 2048, 5120);
+    const Advice edges = stencil.advice();
+    REQUIRE(change_of(edges, "mapped") != nullptr);
+    CHECK_THAT(change_of(edges, "mapped")->code, Contains("a.mapped(lapwing::Stencil"));
+    CHECK(*change_of(edges, "mapped")->then_seconds ==
+          Approx(costs.transfers(Path::service, Direction::get).time(2048) + 5376 * 0.001 * us));
+
+    // What a rank writes in the same interval, its own elements or others', it would not see.
+    for (const int owner : {0, 1}) {
+        CAPTURE(owner);
+        Run written = loop(100);
+        written.add_interval();
+        Record& write = written.access(0, owner, 0, 64, 8, Operation::write);
+        CHECK(change_of(written.advice(), "prefetch") != nullptr);
+        CHECK(change_of(written.advice(), "mapped") == nullptr);
+        CHECK(change_of(written.advice(false), "mapped") == nullptr);
+        write.interval = 1;
+        CHECK(change_of(written.advice(), "mapped") != nullptr);
+    }
 }

@@ -150,6 +150,7 @@ def main():
         expect(r"rates of this MPI.* are not known", text)
         expect(r"\"vector\": cache the elements.*LAPWING_CACHE=", text)
         expect(r"\"vector\": read rows with get\(\)", text)
+        expect(r"\"vector\": announce before the loop.*\"vector\": map the array before the loop.*a\.mapped\(lapwing::AllToAll\{\}\)", text)
         found = json.loads(run(advise, "--json", trace))
         reads = [use for use in found["uses"] if use["object"] == "vector" and use["operation"] == "read"]
         # 120 rows of 120 elements, of which half are the other rank's.
