@@ -119,7 +119,7 @@ TEST_CASE("a range that a shared array does not have, and an array that is gone,
         v.refresh();
         FAIL("no error");
     } catch (const lapwing::UsageError& error) {
-        CHECK_THAT(error.what(), test::says({"thread", "upc::SharedArray.refresh"}));
+        CHECK_THAT(error.what(), test::says({"thread", "upc::SharedArray.mapped().refresh", "map it again"}));
     }
     CHECK(v[3] == 0); // the memory stays
     upc::barrier();
