@@ -229,6 +229,51 @@ static PyObject* elements_get(PyObject* object, PyObject* key) {
     return result;
 }
 
+/* The end of the last NumPy array that shows the memory: without the interpreter's lock, like any call. */
+static void free_mapped(PyObject* capsule) {
+    lapwing_mapped* mapped = PyCapsule_GetPointer(capsule, NULL);
+    Py_BEGIN_ALLOW_THREADS;
+    lapwing_mapped_free(&mapped);
+    Py_END_ALLOW_THREADS;
+}
+
+/* _map(): all elements as a read-only array of memory that is mapped now, and given back with the last view of it. */
+static PyObject* elements_map(PyObject* object, PyObject* unused) {
+    Elements* const self = (Elements*)object;
+    lapwing_mapped* mapped = NULL;
+    const void* memory = NULL;
+    npy_intp shape[LAPWING_MAX_DIMENSIONS];
+    PyObject* owner;
+    PyObject* result;
+    int code;
+    int d;
+    (void)unused;
+    Py_BEGIN_ALLOW_THREADS;
+    code = lapwing_mapped_create(self->array, NULL, &mapped);
+    if (code == LAPWING_SUCCESS) code = lapwing_mapped_view(mapped, &memory, NULL, NULL);
+    Py_END_ALLOW_THREADS;
+    if (code != LAPWING_SUCCESS) return raise_code(object, code);
+    owner = PyCapsule_New(mapped, NULL, free_mapped);
+    if (owner == NULL) {
+        lapwing_mapped_free(&mapped);
+        return NULL;
+    }
+    for (d = 0; d < self->dimensions; ++d) shape[d] = self->extents[d];
+    Py_INCREF(self->type);
+    /* Without elements there is no memory, and NumPy takes a little. */
+    result = PyArray_NewFromDescr(&PyArray_Type, self->type, self->dimensions, shape, NULL, (void*)(uintptr_t)memory,
+                                  memory == NULL ? 0 : NPY_ARRAY_CARRAY_RO, NULL);
+    if (result == NULL) {
+        Py_DECREF(owner);
+        return NULL;
+    }
+    PyArray_CLEARFLAGS((PyArrayObject*)result, NPY_ARRAY_WRITEABLE);
+    PyArray_UpdateFlags((PyArrayObject*)result, NPY_ARRAY_ALIGNED);
+    if (PyArray_SetBaseObject((PyArrayObject*)result, owner) == 0) return result; /* takes the owner in any case */
+    Py_DECREF(result);
+    return NULL;
+}
+
 /* Writes a Python number as an element; 0 where that takes NumPy's conversion. */
 static int number_to(const Elements* self, PyObject* value, void* memory) {
     double x;
@@ -334,6 +379,7 @@ static PyMethodDef elements_methods[] = {
      "_bind(address, dtype, extents, wraps, patches): elements of this lapwing_array."},
     {"_get_into", (PyCFunction)(void (*)(void))elements_get_into, METH_FASTCALL,
      "_get_into(key, out): a patch into an array, or NotImplemented."},
+    {"_map", elements_map, METH_NOARGS, "_map(): all elements, mapped, as a read-only array."},
     {"_unbind", elements_unbind, METH_NOARGS, "_unbind(): of none any more."},
     {NULL, NULL, 0, NULL}};
 static PyMappingMethods elements_mapping = {NULL, elements_get, elements_set};

@@ -6,6 +6,7 @@ from . import _errors, _index
 from ._distribution import Block, distribution_of
 from ._functions import apply_list, post_list
 from ._library import Callback, Elements, check, choice, create, ffi, keep, lib, members, number_of, text_of
+from ._mapped import Mapper
 from ._reduction import Reduction, along
 from ._runtime import Shared, read_statistics, runtime as default_runtime, same_memory
 from ._slice import Assignments, Slice, assigned
@@ -576,8 +577,6 @@ class Array(Arithmetic, Shared, Assignments, Elements):
         >>> (numpy.eye(6)[2:4] @ x.mapped).tolist(), x.mapped[5:2:-2].tolist()
         ([2.0, 3.0], [5.0, 3.0])
         """
-        from ._mapped import Mapper
-
         return Mapper(self)
 
     def save(self, path, progress=None):

@@ -160,12 +160,13 @@ class Mapper:
 
     def __array__(self, dtype=None, copy=None):
         """All elements. numpy.asarray(a.mapped)."""
-        values = self()
+        self._array._handle  # not of an array that is closed
+        values = self._array._map()
         if dtype is not None and np.dtype(dtype) != values.dtype:
             if copy is not None and not copy:
                 raise ValueError(f"lapwing.Array.mapped: the elements are {values.dtype}; as {np.dtype(dtype)} they are a copy, and copy=False asks for none")
-            return np.asarray(values).astype(dtype)
-        return np.array(values) if copy else values
+            return values.astype(dtype)
+        return values.copy() if copy else values
 
     def __repr__(self):
         return f"<mapped of {self._array!r}>"

@@ -50,6 +50,8 @@ def test_keys(rt, distribution, keys, options):
         assert np.array_equal(view, values) and np.shape(view) == np.shape(values), key
         assert isinstance(view, lapwing.MappedArray) == isinstance(values, np.ndarray)
         assert np.isscalar(view) or not view.size or not (view.flags.writeable or view.flags.owndata)
+    whole = np.asarray(a.mapped)
+    assert type(whole) is np.ndarray and whole.dtype == a.dtype and whole.flags.c_contiguous and not (whole.flags.writeable or whole.flags.owndata)
     rt.barrier()
     a.close()
 
@@ -61,6 +63,8 @@ def test_dtypes(rt, dtype):
         a[7:9] = np.array([1, 2]).astype(dtype) if not isinstance(dtype, list) else np.array([(1, 2), (3, 4)], dtype)
     rt.barrier()
     assert a.mapped()[...].tobytes() == a[...].tobytes() and a.mapped[6:9].tobytes() == a[6:9].tobytes()
+    whole = np.asarray(a.mapped)
+    assert whole.dtype == a.dtype and whole.tobytes() == a[...].tobytes() and whole.flags.aligned
     rt.barrier()
     a.close()
 
@@ -178,9 +182,62 @@ def test_lifetime(rt):
         whole.start_refresh()
     with pytest.raises(lapwing.UsageError, match="closed"):
         a.mapped()
+    with pytest.raises(lapwing.UsageError, match="closed"):
+        np.asarray(a.mapped)
     del whole
     gc.collect()
     assert row.tolist() == [4000, 4001, 4002]
+
+
+def test_lifetime_of_plain_arrays(rt):
+    a = lapwing.fromfunction(lambda i: i, 5000)
+    array, row = weakref.ref(a), np.asarray(a.mapped)[4000:4003]
+    taken = [np.asarray(a.mapped) for _ in range(3)]
+    assert len({address(one) for one in taken} | {address(row) - 4000 * 8}) == 4
+    del a
+    assert array() is None  # which they do not keep
+    rt.collect()
+    assert row.tolist() == [4000, 4001, 4002] and all(np.array_equal(one, np.arange(5000)) for one in taken)
+    with pytest.raises(ValueError):
+        row.flags.writeable = True
+
+
+def test_two_at_once(rt):
+    """What is still shown is not taken for the next one."""
+    a = lapwing.fromfunction(lambda i: i, 5000, distribution=lapwing.Cyclic())
+    first = np.asarray(a.mapped)
+    part, place = first[10:20], address(first)
+    del first
+    renew(a, 1)
+    second = np.asarray(a.mapped)
+    assert address(second) != place and second.tolist() == list(range(1, 5001))
+    assert rt.size == 1 or part.tolist() == list(range(10, 20))
+    del part
+    assert address(np.asarray(a.mapped)) == place  # until another is given up
+    rt.barrier()
+    a.close()
+
+
+def test_changes(rt):
+    """Memory that was given up is not taken for another shape or distribution, and goes with evict()."""
+    a = made(lapwing.Block())
+    assert np.array_equal(np.asarray(a.mapped), a[...])
+    a.resize((40, 9))
+    assert np.asarray(a.mapped).shape == (40, 9) and np.array_equal(np.asarray(a.mapped), a[...])
+    a.redistribute(lapwing.Cyclic())
+    assert np.array_equal(np.asarray(a.mapped), a[...])
+    renew(a, 1)
+    shown = np.asarray(a.mapped)
+    used = a.statistics()["prefetch_memory"]
+    a.prefetch_pattern(lapwing.RowWise).evict()
+    assert a.statistics()["prefetch_memory"] == used
+    del shown
+    assert a.statistics()["prefetch_memory"] == used
+    a.prefetch_pattern(lapwing.RowWise).evict()
+    assert a.statistics()["prefetch_memory"] == 0
+    assert np.array_equal(np.asarray(a.mapped), a[...])
+    rt.barrier()
+    a.close()
 
 
 def test_runtime_closes(rt):
@@ -192,6 +249,8 @@ def test_runtime_closes(rt):
     assert view[4999] == 1
     with pytest.raises(lapwing.UsageError, match="map it again"):
         view.refresh()
+    with pytest.raises(lapwing.UsageError, match="closed"):
+        np.asarray(a.mapped)
 
 
 def test_results_are_plain(rt):
@@ -205,8 +264,8 @@ def test_results_are_plain(rt):
     for copy in (view.copy(), view[[1, 2]], view.astype(int)):
         with pytest.raises(lapwing.UsageError, match="is a copy"):
             copy.refresh()
-    copy = np.array(a.mapped)
-    copy[...] = 1
+    for copy in (np.array(a.mapped), a.mapped.__array__(copy=True)):
+        copy[...] = 1
     assert np.asarray(a.mapped, np.float32).dtype == np.float32 and "MappedArray" in repr(view) and "mapped of" in repr(a.mapped)
     assert np.array_equal(np.add(a.mapped, 1), view + 1)
     rt.barrier()
@@ -229,6 +288,8 @@ def test_nothing(rt):
     view = a.mapped()
     view.refresh()
     assert view.shape == (0, 5) and view.memory == 0 and not view.flags.writeable and a.mapped[:, 2:4].shape == (0, 2)
+    whole = np.asarray(a.mapped)
+    assert whole.shape == (0, 5) and not whole.flags.writeable
     a.close()
 
 
@@ -245,8 +306,9 @@ def test_errors(rt):
         a.mapped(lapwing.Function(lambda own: {}["this exception is wanted"]))
     with pytest.raises(ValueError, match="read-only"):
         a.mapped()[0, 0] = 1
-    with pytest.raises(ValueError):
-        a.mapped().flags.writeable = True
+    for values in (a.mapped(), np.asarray(a.mapped)):
+        with pytest.raises(ValueError):
+            values.flags.writeable = True
     with pytest.raises(ValueError, match="copy=False"):
         a.mapped.__array__(int, copy=False)
     rt.barrier()
