@@ -106,8 +106,7 @@ private:
 bool is_on_demand(const ArrayTitle& title, const slices::ArrayGeometry& array, bool asked) {
     const MappedReads reads = mapped_reads(*array.window);
     const char* const problem = demand_problem(array);
-    if (asked && problem != nullptr)
-        throw UsageError{fmt::format("{}(OnDemand): {}", title.start(".mapped"), problem)};
+    if (asked && problem != nullptr) throw UsageError{fmt::format("{}(OnDemand): {}", title.start(".mapped"), problem)};
     return asked ? reads != MappedReads::all : reads == MappedReads::demand && problem == nullptr;
 }
 

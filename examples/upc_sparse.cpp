@@ -1,5 +1,5 @@
-// A UPC kernel in C++ that reads a shared vector at any index: the product of a sparse matrix, whose vector is mapped, so
-// that a read is a load, whoever has the element. The text of each line in UPC is beside it.
+// A UPC kernel in C++ that reads a shared vector at any index: the product of a sparse matrix, whose vector is mapped,
+// so that a read is a load, whoever has the element. The text of each line in UPC is beside it.
 #include <lapwing/upc.hpp>
 
 #include <cmath>

@@ -75,7 +75,7 @@ std::unique_ptr<CopiedRange> CopiedRange::make(ProgramState& program, const Elem
     for (int t = 0; t < threads; ++t) {
         const std::byte*& place = range->places_[static_cast<std::size_t>(t)];
         if (const std::byte* const near = map.base(Rank{t})) {
-            place = near + object.base.address;
+            place = near;
             continue;
         }
         const Bytes part = part_of(program, object, begin, end, t);
@@ -86,7 +86,7 @@ std::unique_ptr<CopiedRange> CopiedRange::make(ProgramState& program, const Elem
         std::vector<Slice> slices;
         slices.push_back(
             {Rank{t}, Layout::contiguous(bytes, static_cast<std::int64_t>(part.begin)), Layout::contiguous(bytes)});
-        place = range->copies_->add(bytes, std::move(slices), 0) - part.begin + object.base.address;
+        place = range->copies_->add(bytes, std::move(slices), 0) - part.begin;
     }
     return all == 0 ? nullptr : std::move(range);
 }

@@ -42,8 +42,8 @@ public:
 
     [[nodiscard]] std::ptrdiff_t begin() const noexcept { return begin_; }
     [[nodiscard]] std::uint64_t size() const noexcept { return size_; }
-    /// By thread: an element whose address is `a` bytes beyond that of the base is at places()[thread] + a, if it is in
-    /// the range. Of no use unless the copies are fresh.
+    /// By thread: an element of the range, at address a, is at places()[thread] + a. Of no use unless the copies are
+    /// fresh.
     [[nodiscard]] const std::byte* const* places() const noexcept { return places_.data(); }
     [[nodiscard]] bool is_fresh() const noexcept;
     /// Fills the copies. Throws if an owner has left.

@@ -106,7 +106,7 @@ void read_copied(std::byte* destination, const ElementList& list, const CopiedRa
         const bool in_range = static_cast<std::uint64_t>(i - begin) < size;
         const lapwing_upc_pointer p =
             threads.add(from.base, bytes, dealt_one_by_one ? 1 : from.block_size, in_range ? i : begin);
-        std::memcpy(destination + k * bytes, places[p.thread] + (p.address - from.base.address), bytes);
+        std::memcpy(destination + k * bytes, places[p.thread] + p.address, bytes);
         notes.note(k, in_range);
     }
 }
@@ -260,10 +260,54 @@ void ElementLists::consider_copies(Object& object, const ElementList& list) {
     if (object.range == nullptr) object.worth *= 4;
 }
 
+bool ElementLists::find_places(lapwing_upc_copies& copies, const ElementList& object) {
+    const detail::HeapAccess& here = detail::heap_access;
+    const auto threads = static_cast<std::uint64_t>(here.threads.threads());
+    const lapwing_upc_pointer& base = object.base;
+    if (base.thread >= threads || base.address < here.heap_begin || object.element_bytes == 0) return false;
+    const bool near = object.block_size == 0 ? base.thread - here.near_first < here.near_count
+                                             : here.near_first == 0 && here.near_count == threads;
+    if (!near) return false;
+    const std::uint64_t bytes = object.element_bytes;
+    const std::uint64_t end = here.heap_begin + here.heap_bytes;
+    copies.base = base;
+    copies.places = reinterpret_cast<const char* const*>(here.bases);
+    if (object.block_size == 0) {
+        copies.places += base.thread - here.near_first;
+        copies.address = base.address;
+        copies.begin = -static_cast<std::ptrdiff_t>((base.address - here.heap_begin) / bytes);
+        copies.size = (end - base.address) / bytes + static_cast<std::uint64_t>(-copies.begin);
+        return true;
+    }
+    place(copies, object, 0);
+    if (copies.address < here.heap_begin || copies.address > end) return false;
+    copies.begin = -static_cast<std::ptrdiff_t>(copies.before);
+    copies.size = (end - copies.address) / (bytes * object.block_size) * object.block_size * threads;
+    return true;
+}
+
+void ElementLists::place(lapwing_upc_copies& copies, const ElementList& object, std::ptrdiff_t begin) {
+    const ThreadCount& threads = detail::heap_access.threads;
+    const std::uint64_t block = object.block_size;
+    const std::uint64_t phase = block == 1 ? 0 : object.base.phase;
+    copies.base = object.base;
+    copies.before = object.base.thread * block + phase;
+    // Indices before the base, as of p[-1], may be of earlier rounds.
+    const std::uint64_t round = block * static_cast<std::uint64_t>(threads.threads());
+    const auto missing = begin < 0 ? static_cast<std::uint64_t>(-begin) : 0;
+    const std::uint64_t rounds = missing > copies.before ? (missing - copies.before - 1) / round + 1 : 0;
+    copies.before += rounds * round;
+    copies.address = object.base.address - (phase + rounds * block) * object.element_bytes;
+    const lapwing::detail::distribution::Reciprocal& by_threads = threads.reciprocal();
+    copies.threads = by_threads.divisor();
+    const bool even = std::has_single_bit(copies.threads);
+    copies.multiplier = even ? 0 : by_threads.multiplier();
+    copies.shift = by_threads.shift();
+}
+
 bool ElementLists::find_copies(lapwing_upc_copies& copies, const ElementList& object, std::size_t reads) {
-    const auto threads = static_cast<unsigned>(program_.threads().threads());
-    const bool dealt = object.block_size == 1 && std::has_single_bit(threads);
-    if ((object.block_size != 0 && !dealt) || std::this_thread::get_id() != thread_) return false;
+    if (find_places(copies, object)) return true;
+    if (std::this_thread::get_id() != thread_) return false;
     Object* const known = find(object);
     if (known == nullptr || known->range == nullptr) return false;
     known->used = ++uses_;
@@ -272,15 +316,16 @@ bool ElementLists::find_copies(lapwing_upc_copies& copies, const ElementList& ob
     const CopiedRange* const range = copies_of(*known);
     if (range == nullptr) return false;
     known->since_filled += reads;
-    const auto thread = static_cast<std::ptrdiff_t>(object.base.thread);
-    copies = {.places = reinterpret_cast<const char* const*>(range->places()) + (dealt ? 0 : thread),
-              .begin = range->begin(),
-              .size = range->size(),
-              .first_thread = dealt ? thread : 0,
-              .last_thread = dealt ? static_cast<std::ptrdiff_t>(threads) - 1 : 0,
-              .shift = dealt ? static_cast<unsigned>(std::countr_zero(threads)) : 0,
-              .base = object.base,
-              .block_size = object.block_size};
+    copies.places = reinterpret_cast<const char* const*>(range->places());
+    if (object.block_size == 0) {
+        copies.places += object.base.thread;
+        copies.base = object.base;
+        copies.address = object.base.address;
+    } else {
+        place(copies, object, range->begin());
+    }
+    copies.begin = range->begin();
+    copies.size = range->size();
     return true;
 }
 

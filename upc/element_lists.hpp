@@ -48,6 +48,10 @@ private:
         void see(std::span<const std::ptrdiff_t> indices) noexcept;
     };
 
+    /// Where the elements are, if all of the object can be loaded.
+    [[nodiscard]] static bool find_places(lapwing_upc_copies& copies, const ElementList& object);
+    /// Sets what an index is worked out with, from `begin` on; not of an indefinite block.
+    static void place(lapwing_upc_copies& copies, const ElementList& object, std::ptrdiff_t begin);
     [[nodiscard]] Object* find(const ElementList& list);
     [[nodiscard]] Object& object_of(const ElementList& list);
     /// The copies, filled; null if there are none.

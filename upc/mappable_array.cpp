@@ -40,8 +40,7 @@ using lapwing::detail::slices::ArrayGeometry;
     const bool one_thread = array.block_size == indefinite; // thread 0
     const int threads = one_thread ? 1 : program.threads().threads();
     const std::array<int, 2> grid{threads, 1};
-    const std::array<std::int64_t, 2> blocks{
-        one_thread ? 1 : static_cast<std::int64_t>(array.block_size), 1};
+    const std::array<std::int64_t, 2> blocks{one_thread ? 1 : static_cast<std::int64_t>(array.block_size), 1};
     const std::size_t used = geometry->dimensions;
     (void)distribution::make_dimensions(std::span{geometry->maps}.first(used), "upc::SharedArray",
                                         geometry->used_extents(), threads, std::span{grid}.first(used),
@@ -61,10 +60,7 @@ using lapwing::detail::slices::ArrayGeometry;
         end = std::min<std::uint64_t>(array.size, first + array.block_size);
     }
     if (first >= end) return {};
-    return {{first * array.element_bytes, end * array.element_bytes},
-            heap_access.own + array.begin.address,
-            own,
-            own};
+    return {{first * array.element_bytes, end * array.element_bytes}, heap_access.own + array.begin.address, own, own};
 }
 
 } // namespace
@@ -93,8 +89,8 @@ arrays::MappedElements MappableArray::map(std::vector<Range> named, bool asked) 
     arrays::Mapping::Named stretches{.on_demand = on_demand};
     for (const Range& one : named) {
         if (one.empty()) continue;
-        stretches.stretches.push_back({static_cast<std::uint64_t>(one.first()) * bytes,
-                                       static_cast<std::uint64_t>(one.last() + 1) * bytes});
+        stretches.stretches.push_back(
+            {static_cast<std::uint64_t>(one.first()) * bytes, static_cast<std::uint64_t>(one.last() + 1) * bytes});
         stretches.exact = stretches.exact && (one.stride() == 1 || one.size() == 1);
     }
     auto mapping = std::make_unique<arrays::Mapping>(geometry_, title_, std::move(stretches), here_);

@@ -32,7 +32,7 @@ struct Emitter::BlockLoop {
     int in_blocks = 0, in_lists = 0, once = 0;
     // Lists: how many elements at a time, what reads them, whether all that they would read has been copied, and the
     // reads of the copies.
-    std::string list_lengths, lists, all_copied;
+    std::string list_lengths, lists, all_copied, before_copied;
     Places copied;
 };
 
@@ -103,8 +103,11 @@ void Emitter::add_list(const ArraySubscriptExpr* element, const ReadLoop& loop, 
                  "; lapwing_upc_get_elements((void*)lapwing_r_" + k + ", " + of + ", " + bytes + ", " + in_block +
                  ", " + x + ", " + m + "); ";
     out.reads.emplace(key, "lapwing_r_" + k + "[lapwing_j_" + number + "]");
-    out.copied.emplace(key, "({ " + type + " lapwing_v; lapwing_upc_read_copies(&lapwing_v, &" + d + ", (ptrdiff_t)(" +
-                                at + ")" + step(to) + ", sizeof lapwing_v); lapwing_v; })");
+    // Of its own object, whose address nobody else has, so that the loop keeps it in registers.
+    const std::string own = "lapwing_e_" + k;
+    out.before_copied += "const lapwing_upc_copies " + own + " = " + d + "; ";
+    out.copied.emplace(key, "({ " + type + " lapwing_v; lapwing_upc_read_copies(&lapwing_v, &" + own + ", " + bytes +
+                                ", " + in_block + ", (ptrdiff_t)(" + at + ")" + step(to) + "); lapwing_v; })");
     ++out.in_lists;
 }
 
@@ -231,7 +234,8 @@ std::string Emitter::block_loop_text(const ForStmt* loop, const ReadLoop& found,
         copies = "const size_t lapwing_a_" + number + " = (size_t)(" + left + "); const int " + copied + " = " +
                  parts.all_copied + "; ";
         lengths = "if (!" + copied + ") { " + parts.list_lengths + "} ";
-        all = "if (" + copied + ") { " + iterations(bodies.of_copies) + "} else { " + parts.lists + all + "} ";
+        all = "if (" + copied + ") { " + parts.before_copied + iterations(bodies.of_copies) + "} else { " +
+              parts.lists + all + "} ";
     }
     return "if (" + counting.condition + guard + ") { " + counting.at_start + parts.before + copies +
            "__asm__ volatile(\"\" ::: \"memory\"); do { " + counting.at_start + "size_t lapwing_n = (size_t)(" + left +

@@ -409,7 +409,7 @@ private:
 
     Problem problem_;
     Vector x_{static_cast<std::size_t>(problem_.rows)}, z_{x_.size()}, p_{x_.size()}, q_{x_.size()},
-        r_{x_.size()};   // shared [*] double x[n], …
+        r_{x_.size()}; // shared [*] double x[n], …
     std::optional<WholeVector> whole_p_, whole_z_;
     std::int64_t first_; ///< own element
     Rows rows_;

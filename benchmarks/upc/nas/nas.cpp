@@ -10,7 +10,8 @@ namespace lapwing::nas {
 namespace {
 
 constexpr std::string_view letters = "SWABT"; // in the order of Class
-constexpr std::array<std::string_view, 6> variant_names{"naive", "optimised", "mpi", "mpi-overlapped", "naive-rows", "naive-mapped"};
+constexpr std::array<std::string_view, 6> variant_names{"naive",          "optimised",  "mpi",
+                                                        "mpi-overlapped", "naive-rows", "naive-mapped"};
 
 constexpr Benchmark all_benchmarks[] = {
     {.name = "CG", .run = conjugate_gradient, .heap = conjugate_gradient_heap},

@@ -32,6 +32,9 @@ public:
           divisor_{divisor} {}
 
     [[nodiscard]] constexpr std::uint64_t divisor() const noexcept { return divisor_; }
+    /// For code that divides by itself, as quotient() does.
+    [[nodiscard]] constexpr std::uint64_t multiplier() const noexcept { return multiplier_; }
+    [[nodiscard]] constexpr unsigned shift() const noexcept { return shift_; }
 
     /// `dividend` is below 2^63.
     [[nodiscard]] constexpr std::uint64_t quotient(std::uint64_t dividend) const noexcept {

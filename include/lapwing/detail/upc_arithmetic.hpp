@@ -21,6 +21,7 @@ public:
           by_threads_{static_cast<std::uint64_t>(threads)} {}
 
     [[nodiscard]] int threads() const noexcept { return static_cast<int>(threads_); }
+    [[nodiscard]] const lapwing::detail::distribution::Reciprocal& reciprocal() const noexcept { return by_threads_; }
 
     /// p + elements, which counts no phase where blocks have one element or there are none (UPC language
     /// specification 1.3, section 6.4.3), in blocks of block_size elements; 0: indefinite. Blocks are dealt to the

@@ -45,6 +45,13 @@ void lapwing_upc_note_object(lapwing_upc_pointer begin, size_t bytes, size_t blo
 #else
 #define LAPWING_UPC_INLINE static inline __attribute__((always_inline, unused))
 #endif
+/* What loops seldom call: it leaves their registers alone, where the compiler can see to that. */
+#if defined(__clang__) && defined(__x86_64__)
+#define LAPWING_UPC_SELDOM static __attribute__((noinline, cold, unused, preserve_most))
+#else
+#define LAPWING_UPC_SELDOM static __attribute__((noinline, cold, unused))
+#endif
+__extension__ typedef unsigned __int128 lapwing_upc_wide;
 
 /* Address of the object if it can be loaded; null: a call is needed, which also finds errors in the pointer. */
 LAPWING_UPC_INLINE char* lapwing_upc_near_place(lapwing_upc_pointer p, size_t bytes) {
@@ -150,30 +157,58 @@ LAPWING_UPC_INLINE lapwing_upc_pointer lapwing_upc_phase_zero(lapwing_upc_pointe
     return p;
 }
 
-/* Where elements of an object are that are read by their indices so often that lapwing_upc_get_elements() has copied
- * the range of these: those that can be loaded, and copies of the others. Good until the next call that is no read. */
+/* Where elements of an object are that are read by their indices: in their place, if all of them can be loaded, or,
+ * where lapwing_upc_get_elements() has found them read so often that a range of indices has been copied, in their place
+ * or in the copies. Good until the next call that is no read. */
 typedef struct lapwing_upc_copies {
-    const char* const* places; /* by thread */
-    ptrdiff_t begin;           /* the first index of the range */
-    size_t size;               /* of the range */
-    ptrdiff_t first_thread;
-    ptrdiff_t last_thread; /* THREADS - 1, which is a power of two less one; 0: all elements are with one thread */
-    unsigned shift;        /* the logarithm of THREADS */
+    const char* const*
+        places;          /* by thread, or of the only one: what is at address a of its part is at places[thread] + a */
+    ptrdiff_t begin;     /* the first index of the range */
+    size_t size;         /* of the range */
+    size_t before;       /* elements from the start of a round, at thread 0, to the base */
+    uint64_t address;    /* of that start in each part; with an indefinite block, of the base */
+    uint64_t threads;    /* THREADS */
+    uint64_t multiplier; /* its reciprocal; 0: it is a power of two */
+    unsigned shift;      /* of the quotient by THREADS */
     lapwing_upc_pointer base;
-    size_t block_size;
 } lapwing_upc_copies;
-/* Whether there are copies for `reads` reads of base[i], in blocks of one element or an indefinite one, by an index
- * that a loop works out: `copies` then says where. Else the loop reads lists, from which is learned what to copy. */
+/* Whether there are such places for `reads` reads of base[i], by an index that a loop works out: `copies` then says
+ * where. Else the loop reads lists, from which is learned what to copy. */
 int lapwing_upc_find_copies(lapwing_upc_copies* copies, lapwing_upc_pointer base, size_t element_bytes,
                             size_t block_size, size_t reads);
-LAPWING_UPC_INLINE void lapwing_upc_read_copies(void* destination, const lapwing_upc_copies* copies, ptrdiff_t index,
-                                                size_t bytes) {
-    if (__builtin_expect((size_t)(index - copies->begin) < copies->size, 1)) {
-        const ptrdiff_t at = copies->first_thread + index;
-        const char* const part = copies->places[at & copies->last_thread];
-        __builtin_memcpy(destination, part + (at >> copies->shift) * (ptrdiff_t)bytes, bytes);
+/* Element `index` of the range. If block_size is a constant, there is no division by it. */
+LAPWING_UPC_INLINE const char* lapwing_upc_place_of_copy(const lapwing_upc_copies* copies, size_t bytes,
+                                                         size_t block_size, ptrdiff_t index) {
+    uint64_t position, block, round, thread;
+    if (block_size == 0) return copies->places[0] + copies->address + (uint64_t)index * bytes;
+    position = (uint64_t)index + copies->before;
+    block = position / block_size;
+    if (copies->multiplier == 0) {
+        round = block >> copies->shift;
+        thread = block & (copies->threads - 1);
     } else {
-        lapwing_upc_get(destination, lapwing_upc_plus(copies->base, bytes, copies->block_size, index), bytes);
+        round = (uint64_t)(((lapwing_upc_wide)(2 * block) * copies->multiplier) >> 64) >> copies->shift;
+        thread = block - round * copies->threads;
+    }
+    return copies->places[thread] + copies->address + (position - (block - round) * block_size) * bytes;
+}
+/* The value of an element of at most 8 bytes that is outside of the range. */
+LAPWING_UPC_SELDOM uint64_t lapwing_upc_word_elsewhere(lapwing_upc_pointer base, size_t bytes, size_t block_size,
+                                                       ptrdiff_t index) {
+    uint64_t word = 0;
+    lapwing_upc_get(&word, lapwing_upc_plus(base, bytes, block_size, index), bytes);
+    return word;
+}
+LAPWING_UPC_INLINE void lapwing_upc_read_copies(void* destination, const lapwing_upc_copies* copies, size_t bytes,
+                                                size_t block_size, ptrdiff_t index) {
+    if (__builtin_expect((size_t)(index - copies->begin) < copies->size, 1)) {
+        __builtin_memcpy(destination, lapwing_upc_place_of_copy(copies, bytes, block_size, index), bytes);
+    } else if (bytes <= sizeof(uint64_t)) {
+        /* By value, so that the destination may be a register. */
+        const uint64_t word = lapwing_upc_word_elsewhere(copies->base, bytes, block_size, index);
+        __builtin_memcpy(destination, &word, bytes);
+    } else {
+        lapwing_upc_get(destination, lapwing_upc_plus(copies->base, bytes, block_size, index), bytes);
     }
 }
 
