@@ -45,7 +45,8 @@ void lapwing_upc_note_object(lapwing_upc_pointer begin, size_t bytes, size_t blo
 #else
 #define LAPWING_UPC_INLINE static inline __attribute__((always_inline, unused))
 #endif
-/* What loops seldom call: it leaves their registers alone, where the compiler can see to that. */
+/* What loops seldom call: it leaves their registers alone, where the compiler can see to that. Not with a result: Clang
+ * before 17 restores the register that has it. */
 #if defined(__clang__) && defined(__x86_64__)
 #define LAPWING_UPC_SELDOM static __attribute__((noinline, cold, unused, preserve_most))
 #else
@@ -192,23 +193,21 @@ LAPWING_UPC_INLINE const char* lapwing_upc_place_of_copy(const lapwing_upc_copie
     }
     return copies->places[thread] + copies->address + (position - (block - round) * block_size) * bytes;
 }
-/* The value of an element of at most 8 bytes that is outside of the range. */
-LAPWING_UPC_SELDOM uint64_t lapwing_upc_word_elsewhere(lapwing_upc_pointer base, size_t bytes, size_t block_size,
-                                                       ptrdiff_t index) {
-    uint64_t word = 0;
-    lapwing_upc_get(&word, lapwing_upc_plus(base, bytes, block_size, index), bytes);
-    return word;
+/* An element that is outside of the range. */
+LAPWING_UPC_SELDOM void lapwing_upc_get_elsewhere(void* destination, lapwing_upc_pointer base, size_t bytes,
+                                                  size_t block_size, ptrdiff_t index) {
+    lapwing_upc_get(destination, lapwing_upc_plus(base, bytes, block_size, index), bytes);
 }
 LAPWING_UPC_INLINE void lapwing_upc_read_copies(void* destination, const lapwing_upc_copies* copies, size_t bytes,
                                                 size_t block_size, ptrdiff_t index) {
     if (__builtin_expect((size_t)(index - copies->begin) < copies->size, 1)) {
         __builtin_memcpy(destination, lapwing_upc_place_of_copy(copies, bytes, block_size, index), bytes);
     } else if (bytes <= sizeof(uint64_t)) {
-        /* By value, so that the destination may be a register. */
-        const uint64_t word = lapwing_upc_word_elsewhere(copies->base, bytes, block_size, index);
+        uint64_t word; /* the destination may be a register, since only this one's address is passed on */
+        lapwing_upc_get_elsewhere(&word, copies->base, bytes, block_size, index);
         __builtin_memcpy(destination, &word, bytes);
     } else {
-        lapwing_upc_get(destination, lapwing_upc_plus(copies->base, bytes, block_size, index), bytes);
+        lapwing_upc_get_elsewhere(destination, copies->base, bytes, block_size, index);
     }
 }
 
