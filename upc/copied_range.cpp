@@ -35,7 +35,7 @@ struct Bytes {
     } else {
         const auto block = static_cast<std::int64_t>(object.block_size);
         const std::int64_t threads = program.threads().threads();
-        const std::int64_t phase = object.block_size == 1 ? 0 : static_cast<std::int64_t>(object.base.phase);
+        const std::int64_t phase = object.phase();
         // Blocks are counted from that of the base; this thread's are those whose number leaves `own`.
         const std::int64_t own = (thread - first_thread + threads) % threads;
         std::int64_t first = floor_quotient(phase + begin, block), last = floor_quotient(phase + end - 1, block);

@@ -22,6 +22,11 @@ struct ElementList {
     std::size_t element_bytes;
     std::size_t block_size; ///< in elements; 0: indefinite
     std::span<const std::ptrdiff_t> indices;
+
+    /// Of the base in its block: pointers to blocks of one element have none.
+    [[nodiscard]] std::ptrdiff_t phase() const noexcept {
+        return block_size <= 1 ? 0 : static_cast<std::ptrdiff_t>(base.phase);
+    }
 };
 
 /// The elements base[begin] to base[end - 1]: those that can be loaded in their place, and copies of the others, which

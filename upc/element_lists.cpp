@@ -255,6 +255,7 @@ void ElementLists::consider_copies(Object& object, const ElementList& list) {
     // Another thread might be writing into pages of its own meanwhile, and tell the copies nothing.
     const lapwing::detail::window::RemoteCache* const cache = program_.heap().state().order().cache();
     if (cache != nullptr && !cache->is_of_this_thread()) return;
+    object.begin = start_of_round(list, object.begin);
     object.range = CopiedRange::make(program_, list, object.begin, object.end);
     object.since_filled = size;
     if (object.range == nullptr) object.worth *= 4;
@@ -264,45 +265,50 @@ bool ElementLists::find_places(lapwing_upc_copies& copies, const ElementList& ob
     const detail::HeapAccess& here = detail::heap_access;
     const auto threads = static_cast<std::uint64_t>(here.threads.threads());
     const lapwing_upc_pointer& base = object.base;
-    if (base.thread >= threads || base.address < here.heap_begin || object.element_bytes == 0) return false;
-    const bool near = object.block_size == 0 ? base.thread - here.near_first < here.near_count
-                                             : here.near_first == 0 && here.near_count == threads;
-    if (!near) return false;
-    const std::uint64_t bytes = object.element_bytes;
     const std::uint64_t end = here.heap_begin + here.heap_bytes;
-    copies.base = base;
-    copies.places = reinterpret_cast<const char* const*>(here.bases);
+    if (base.thread >= threads || base.address < here.heap_begin || base.address > end || object.element_bytes == 0)
+        return false;
     if (object.block_size == 0) {
-        copies.places += base.thread - here.near_first;
-        copies.address = base.address;
-        copies.begin = -static_cast<std::ptrdiff_t>((base.address - here.heap_begin) / bytes);
-        copies.size = (end - base.address) / bytes + static_cast<std::uint64_t>(-copies.begin);
+        if (base.thread - here.near_first >= here.near_count) return false;
+        const auto before = static_cast<std::ptrdiff_t>((base.address - here.heap_begin) / object.element_bytes);
+        describe(copies, object, -before);
+        copies.places = reinterpret_cast<const char* const*>(here.bases) + (base.thread - here.near_first);
+        copies.size = (end - copies.address) / object.element_bytes;
         return true;
     }
-    place(copies, object, 0);
-    if (copies.address < here.heap_begin || copies.address > end) return false;
-    copies.begin = -static_cast<std::ptrdiff_t>(copies.before);
-    copies.size = (end - copies.address) / (bytes * object.block_size) * object.block_size * threads;
+    if (here.near_first != 0 || here.near_count != threads) return false;
+    describe(copies, object, 0);
+    if (copies.address < here.heap_begin) return false;
+    copies.places = reinterpret_cast<const char* const*>(here.bases);
+    copies.size = (end - copies.address) / (object.element_bytes * object.block_size) * object.block_size * threads;
     return true;
 }
 
-void ElementLists::place(lapwing_upc_copies& copies, const ElementList& object, std::ptrdiff_t begin) {
-    const ThreadCount& threads = detail::heap_access.threads;
-    const std::uint64_t block = object.block_size;
-    const std::uint64_t phase = block == 1 ? 0 : object.base.phase;
+std::ptrdiff_t ElementLists::start_of_round(const ElementList& object, std::ptrdiff_t index) {
+    if (object.block_size == 0) return index;
+    const auto block = static_cast<std::ptrdiff_t>(object.block_size);
+    const std::ptrdiff_t round = block * detail::heap_access.threads.threads();
+    const std::ptrdiff_t before = static_cast<std::ptrdiff_t>(object.base.thread) * block + object.phase();
+    const std::ptrdiff_t position = index + before;
+    if (position >= 0 && position < round) return -before; // spares the division
+    return position - (position % round + round) % round - before;
+}
+
+void ElementLists::describe(lapwing_upc_copies& copies, const ElementList& object, std::ptrdiff_t begin) {
+    const lapwing::detail::distribution::Reciprocal& by_threads = detail::heap_access.threads.reciprocal();
     copies.base = object.base;
-    copies.before = object.base.thread * block + phase;
-    // Indices before the base, as of p[-1], may be of earlier rounds.
-    const std::uint64_t round = block * static_cast<std::uint64_t>(threads.threads());
-    const auto missing = begin < 0 ? static_cast<std::uint64_t>(-begin) : 0;
-    const std::uint64_t rounds = missing > copies.before ? (missing - copies.before - 1) / round + 1 : 0;
-    copies.before += rounds * round;
-    copies.address = object.base.address - (phase + rounds * block) * object.element_bytes;
-    const lapwing::detail::distribution::Reciprocal& by_threads = threads.reciprocal();
+    copies.begin = start_of_round(object, begin);
     copies.threads = by_threads.divisor();
-    const bool even = std::has_single_bit(copies.threads);
-    copies.multiplier = even ? 0 : by_threads.multiplier();
+    copies.multiplier = std::has_single_bit(copies.threads) ? 0 : by_threads.multiplier();
     copies.shift = by_threads.shift();
+    std::ptrdiff_t elements = copies.begin; // of the part of its thread, from the base on
+    if (object.block_size != 0) {
+        const auto block = static_cast<std::ptrdiff_t>(object.block_size);
+        const std::ptrdiff_t blocks =
+            copies.begin + static_cast<std::ptrdiff_t>(object.base.thread) * block + object.phase(); // whole rounds
+        elements = blocks / static_cast<std::ptrdiff_t>(copies.threads) - object.phase();
+    }
+    copies.address = object.base.address + static_cast<std::uint64_t>(elements) * object.element_bytes;
 }
 
 bool ElementLists::find_copies(lapwing_upc_copies& copies, const ElementList& object, std::size_t reads) {
@@ -316,15 +322,9 @@ bool ElementLists::find_copies(lapwing_upc_copies& copies, const ElementList& ob
     const CopiedRange* const range = copies_of(*known);
     if (range == nullptr) return false;
     known->since_filled += reads;
-    copies.places = reinterpret_cast<const char* const*>(range->places());
-    if (object.block_size == 0) {
-        copies.places += object.base.thread;
-        copies.base = object.base;
-        copies.address = object.base.address;
-    } else {
-        place(copies, object, range->begin());
-    }
-    copies.begin = range->begin();
+    describe(copies, object, range->begin());
+    copies.places =
+        reinterpret_cast<const char* const*>(range->places()) + (object.block_size == 0 ? object.base.thread : 0);
     copies.size = range->size();
     return true;
 }

@@ -50,8 +50,10 @@ private:
 
     /// Where the elements are, if all of the object can be loaded.
     [[nodiscard]] static bool find_places(lapwing_upc_copies& copies, const ElementList& object);
-    /// Sets what an index is worked out with, from `begin` on; not of an indefinite block.
-    static void place(lapwing_upc_copies& copies, const ElementList& object, std::ptrdiff_t begin);
+    /// The first index of the round of blocks that an index is in; of an indefinite block the index.
+    [[nodiscard]] static std::ptrdiff_t start_of_round(const ElementList& object, std::ptrdiff_t index);
+    /// All but the places, and the size, of a range that begins with the round of this index.
+    static void describe(lapwing_upc_copies& copies, const ElementList& object, std::ptrdiff_t begin);
     [[nodiscard]] Object* find(const ElementList& list);
     [[nodiscard]] Object& object_of(const ElementList& list);
     /// The copies, filled; null if there are none.

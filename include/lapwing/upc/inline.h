@@ -164,10 +164,9 @@ LAPWING_UPC_INLINE lapwing_upc_pointer lapwing_upc_phase_zero(lapwing_upc_pointe
 typedef struct lapwing_upc_copies {
     const char* const*
         places;          /* by thread, or of the only one: what is at address a of its part is at places[thread] + a */
-    ptrdiff_t begin;     /* the first index of the range */
+    ptrdiff_t begin;     /* the first index of the range, at the start of a round of blocks, which is at thread 0 */
     size_t size;         /* of the range */
-    size_t before;       /* elements from the start of a round, at thread 0, to the base */
-    uint64_t address;    /* of that start in each part; with an indefinite block, of the base */
+    uint64_t address;    /* of the first element */
     uint64_t threads;    /* THREADS */
     uint64_t multiplier; /* its reciprocal; 0: it is a power of two */
     unsigned shift;      /* of the quotient by THREADS */
@@ -177,12 +176,11 @@ typedef struct lapwing_upc_copies {
  * where. Else the loop reads lists, from which is learned what to copy. */
 int lapwing_upc_find_copies(lapwing_upc_copies* copies, lapwing_upc_pointer base, size_t element_bytes,
                             size_t block_size, size_t reads);
-/* Element `index` of the range. If block_size is a constant, there is no division by it. */
+/* The element that so many others of the range are before. If block_size is a constant, there is no division by it. */
 LAPWING_UPC_INLINE const char* lapwing_upc_place_of_copy(const lapwing_upc_copies* copies, size_t bytes,
-                                                         size_t block_size, ptrdiff_t index) {
-    uint64_t position, block, round, thread;
-    if (block_size == 0) return copies->places[0] + copies->address + (uint64_t)index * bytes;
-    position = (uint64_t)index + copies->before;
+                                                         size_t block_size, size_t position) {
+    uint64_t block, round, thread;
+    if (block_size == 0) return copies->places[0] + copies->address + position * bytes;
     block = position / block_size;
     if (copies->multiplier == 0) {
         round = block >> copies->shift;
@@ -200,8 +198,9 @@ LAPWING_UPC_SELDOM void lapwing_upc_get_elsewhere(void* destination, lapwing_upc
 }
 LAPWING_UPC_INLINE void lapwing_upc_read_copies(void* destination, const lapwing_upc_copies* copies, size_t bytes,
                                                 size_t block_size, ptrdiff_t index) {
-    if (__builtin_expect((size_t)(index - copies->begin) < copies->size, 1)) {
-        __builtin_memcpy(destination, lapwing_upc_place_of_copy(copies, bytes, block_size, index), bytes);
+    const size_t position = (size_t)(index - copies->begin);
+    if (__builtin_expect(position < copies->size, 1)) {
+        __builtin_memcpy(destination, lapwing_upc_place_of_copy(copies, bytes, block_size, position), bytes);
     } else if (bytes <= sizeof(uint64_t)) {
         uint64_t word; /* the destination may be a register, since only this one's address is passed on */
         lapwing_upc_get_elsewhere(&word, copies->base, bytes, block_size, index);
