@@ -487,6 +487,8 @@ class MappedGrid : public NaiveGrid {
 public:
     MappedGrid(int level, int threads) : NaiveGrid{level, threads}, planes_{upc::mapped(points(), read(threads))} {}
     void refresh() const { planes_.refresh(); }
+    /// Of a plane of the thread's own.
+    [[nodiscard]] double* row(std::int64_t z, std::int64_t y) const { return NaiveGrid::row(z, y).cast(); }
     [[nodiscard]] const double* loaded(std::int64_t z, std::int64_t y, double* /*room*/) const noexcept {
         return beside(z, y);
     }
