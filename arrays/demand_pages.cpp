@@ -13,6 +13,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <deque>
 #include <mutex>
 #include <system_error>
 #include <utility>
@@ -263,12 +264,12 @@ void DemandPages::refresh(const slices::ArrayGeometry& array, bool reopen) {
 void DemandPages::load(const slices::ArrayGeometry& array, const std::vector<Span>& spans) const {
     constexpr std::uint64_t most_staged = std::uint64_t{4} << 20U;
     constexpr PageNumber most_at_once = 256;
-    std::vector<Staged> staged;
+    std::deque<Staged> staged; // under way, the oldest first
     std::uint64_t staged_bytes = 0;
-    const auto finish = [&] {
-        for (Staged& one : staged) one.finish();
-        staged.clear();
-        staged_bytes = 0;
+    const auto finish_one = [&] {
+        staged.front().finish();
+        staged_bytes -= staged.front().bytes;
+        staged.pop_front();
     };
     for (const Span& span : spans)
         for (PageNumber page = span.first; page < span.end; page += most_at_once) {
@@ -278,6 +279,7 @@ void DemandPages::load(const slices::ArrayGeometry& array, const std::vector<Spa
             const auto end_byte = static_cast<std::uint64_t>(end - origin_);
             const std::uint64_t first_element = begin_byte / array.element_bytes;
             const std::uint64_t end_element = (end_byte - 1) / array.element_bytes + 1;
+            while (staged_bytes + (end_byte - begin_byte) > most_staged && !staged.empty()) finish_one();
             // Elements that begin or end on other pages are put there by whoever fetches those.
             Staged& one = staged.emplace_back(Staged{.to = space_.to_write(first),
                                                      .skipped = begin_byte - first_element * array.element_bytes,
@@ -290,10 +292,9 @@ void DemandPages::load(const slices::ArrayGeometry& array, const std::vector<Spa
                     slices::start_patch(".mapped", transport::Direction::get, array, box, buffer, box.dense_strides()));
                 buffer += box.size() * array.element_bytes;
             });
-            staged_bytes += all_bytes;
-            if (staged_bytes >= most_staged) finish();
+            staged_bytes += one.bytes;
         }
-    finish();
+    while (!staged.empty()) finish_one();
 }
 
 void DemandPages::protect(const Span& span) const {
