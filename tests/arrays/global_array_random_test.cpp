@@ -2,19 +2,20 @@
 // and keeps a std::vector per array up to date; between two barriers no element is written by two ranks, nor written
 // and read.
 //
-// TEST_SEED=n runs the one program of that seed. With TEST_COPIES=1 the arrays have random prefetch patterns, whose
+// TEST_SEED=n runs the one program of that seed, TEST_PROGRAMS=n as many of each kind, and says how many values a rank
+// has compared. With TEST_COPIES=1 the arrays have random prefetch patterns, whose
 // copies are automatic; with TEST_COPIES=2 manual ones, which are updated after each step; with TEST_COPIES=3 they are
 // mapped, each rank what it chooses, and refreshed after each step; with TEST_COPIES=4 mapped on demand.
 #include "tests/arrays/array_test.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <numeric>
 
 using namespace lapwing;
 
 namespace {
 
-constexpr std::uint64_t programs = 6;
 constexpr int steps = 25;
 
 template <std::size_t N>
@@ -69,6 +70,8 @@ public:
             team_.barrier();
         }
     }
+    /// Values of elements.
+    [[nodiscard]] std::uint64_t compared() const noexcept { return compared_; }
 
 private:
     struct Tracked {
@@ -252,11 +255,13 @@ private:
         if (copies_ >= 3)
             for (const Index<N>& index : tracked.named)
                 mismatches.check(tracked.mapped(index) == tracked.oracle[test::position_of(extents, index)], index);
+        compared_ += domain.size() + (copies_ >= 3 ? tracked.named.size() : 0);
         INFO("rank " << team_.rank().value << " reads " << to_string(domain));
         CHECK(mismatches.text() == "none");
     }
 
     Team& team_;
+    std::uint64_t compared_ = 0;
     std::uint64_t seed_;
     test::Random random_;     ///< the same on all ranks
     test::Random own_random_; ///< this rank's own
@@ -269,11 +274,19 @@ private:
 template <std::size_t N>
 void run_programs(std::uint64_t first_seed) {
     const std::uint64_t given = test::number_from_environment("TEST_SEED", 0);
+    const std::uint64_t more = test::number_from_environment("TEST_PROGRAMS", 0);
+    const std::uint64_t programs = more != 0 ? more : 6;
+    std::uint64_t compared = 0;
     Runtime runtime;
     for (std::uint64_t seed = first_seed; seed < first_seed + programs; ++seed) {
         if (given != 0 && seed != given) continue;
-        RandomProgram<N>{runtime, seed}.run();
+        RandomProgram<N> program{runtime, seed};
+        program.run();
+        compared += program.compared();
     }
+    if (more != 0)
+        std::printf("rank %d: %llu values of %zu dimensions\n", runtime.rank().value,
+                    static_cast<unsigned long long>(compared), N);
 }
 
 } // namespace
