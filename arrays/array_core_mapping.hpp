@@ -63,6 +63,35 @@ template <std::size_t N>
     return (last + 1) * starts.size() == domain.size();
 }
 
+/// What is named, each element once, so that nothing is fetched twice: as few rectangles, or else as runs of rows.
+template <std::size_t N>
+class NamedDomains {
+public:
+    NamedDomains(const Domain<N>& whole, const std::vector<Domain<N>>& named, bool as_rectangles) : whole_{whole} {
+        few_ = as_rectangles;
+        for (const Domain<N>& one : named) few_ = few_ && rectangles_.add(one.intersect(whole));
+        if (!few_) rows_ = disjoint_rows(whole, named);
+    }
+
+    template <class Visit>
+    void for_each(Visit visit) const {
+        for (const Domain<N>& one : rectangles_.domains())
+            if (few_) visit(one);
+        for (const IndexRun<N>& row : rows_) visit(row.domain());
+    }
+    /// Where they are in the array's order.
+    void add_stretches(std::uint64_t element_bytes, Mapping::Named& to) const {
+        for_each(
+            [&](const Domain<N>& one) { to.exact &= arrays::add_stretches(whole_, one, element_bytes, to.stretches); });
+    }
+
+private:
+    Domain<N> whole_;
+    prefetching::NeededDomains<N> rectangles_;
+    bool few_ = false;
+    std::vector<IndexRun<N>> rows_;
+};
+
 /// Passes on the sections that have to be copied.
 class CopiedSections final : public distribution::SectionVisitor {
 public:
@@ -150,21 +179,9 @@ MappedElements ArrayCore<N>::map_elements(std::vector<Domain<N>> named, bool on_
         elements.refresh();
         return elements;
     }
-    // As few rectangles, or else as runs of rows, so that nothing is fetched twice.
-    prefetching::NeededDomains<N> rectangles;
-    bool few = core_.user_map == nullptr;
-    for (const Domain<N>& one : named) few = few && rectangles.add(one.intersect(whole()));
-    const std::vector<IndexRun<N>> rows = few ? std::vector<IndexRun<N>>{} : disjoint_rows(whole(), named);
-    const auto for_each = [&](const auto& visit) {
-        for (const Domain<N>& one : rectangles.domains())
-            if (few) visit(one);
-        for (const IndexRun<N>& row : rows) visit(row.domain());
-    };
-
+    const NamedDomains<N> disjoint{whole(), named, core_.user_map == nullptr};
     Mapping::Named stretches{.on_demand = on_demand};
-    for_each([&](const Domain<N>& one) {
-        stretches.exact &= add_stretches(whole(), one, core_.element_bytes, stretches.stretches);
-    });
+    disjoint.add_stretches(core_.element_bytes, stretches);
     const StretchHere here = core_.user_map != nullptr ? StretchHere{}
                                                        : stretch_here(core_.map, whole(), this->window_.map(),
                                                                       core_.replicated, core_.element_bytes);
@@ -173,7 +190,7 @@ MappedElements ArrayCore<N>::map_elements(std::vector<Domain<N>> named, bool on_
     if (!on_demand) { // else whole pages are fetched
         SliceCollector slices{core_.element_bytes};
         CopiedSections copied{*mapping, slices, core_.own_rank, core_.replicated};
-        for_each([&](const Domain<N>& one) { cut(one, shape_in_order(whole(), one), copied); });
+        disjoint.for_each([&](const Domain<N>& one) { cut(one, shape_in_order(whole(), one), copied); });
         mapping->add(slices.slices().take());
     }
     MappedElements elements{core_.spare_mapping->share(std::move(mapping), std::move(ranges))};

@@ -116,8 +116,11 @@ Mapping::Mapping(const std::shared_ptr<const slices::ArrayGeometry>& array, Arra
       title_{std::move(title)},
       start_{title_.start(".mapped")},
       window_{*array->window},
-      element_bytes_{array->element_bytes},
-      extents_{array->used_extents().begin(), array->used_extents().end()},
+      window_life_{array->window_outlives_it.expired() ? std::weak_ptr<const void>{array} : array->window_outlives_it},
+      element_bytes_{given.extents.empty() ? array->element_bytes : given.element_bytes},
+      extents_{given.extents.empty()
+                   ? std::vector<std::int64_t>{array->used_extents().begin(), array->used_extents().end()}
+                   : std::move(given.extents)},
       reads_{mapped_reads(window_)},
       here_{here},
       on_demand_{given.on_demand} {
@@ -162,8 +165,7 @@ Mapping::Mapping(const std::shared_ptr<const slices::ArrayGeometry>& array, Arra
 
 Mapping::~Mapping() {
     if (notified_) window_.order().copies().remove(*this);
-    const std::shared_ptr<const slices::ArrayGeometry> array = array_.lock();
-    if (array != nullptr) window_.statistics().add(Counter::prefetch_memory, std::uint64_t{0} - memory_);
+    if (!window_life_.expired()) window_.statistics().add(Counter::prefetch_memory, std::uint64_t{0} - memory_);
 }
 
 void Mapping::reserve(std::uint64_t all_bytes, const Stretch& named) {
@@ -269,8 +271,8 @@ void Mapping::start_serving(std::uint64_t all_bytes) {
 std::shared_ptr<const slices::ArrayGeometry> Mapping::open_array(const char* call) const {
     std::shared_ptr<const slices::ArrayGeometry> array = array_.lock();
     if (array == nullptr || array->window != &window_)
-        throw UsageError{fmt::format("{}: the array was closed, or has got other extents or another distribution; map "
-                                     "it again",
+        throw UsageError{fmt::format("{}: the array was closed or destroyed, or has got other extents or another "
+                                     "distribution; map one that is there",
                                      title_.start(call))};
     return array;
 }
@@ -351,7 +353,7 @@ Completion Mapping::start_refresh(const char* call) {
     std::uint64_t bytes = 0;
     for (const prefetching::Entry& entry : entries_) {
         bytes += entry.bytes();
-        window::note(window_.facts(), trace::Operation::read, entry.owner(), Offset{0}, entry.bytes(),
+        window::note(window_.facts(), trace::Operation::read, entry.owner(), Offset{entry.offset()}, entry.bytes(),
                      entry.bytes() / element_bytes_, trace::Way::prefetch);
     }
     window_.statistics().add(Counter::prefetch_fills);
@@ -415,7 +417,7 @@ std::size_t Mapping::explain(const void* mapping, const std::byte* address, bool
         : self.on_demand_
             ? "): a thread of the library fetches it, which a child process (after a fork) does not have, "
               "and which cannot wait for itself; have it fetched before, by pin() in C++ and C\n"
-            : "): the pattern that was passed to mapped() does not name it; name it in the pattern\n";
+            : "): what was passed to mapped() does not name it; name it there\n";
     if (within && self.failure_[0] != '\0') out = fmt::format_to_n(out, left(), "): ").out;
     out = fmt::format_to_n(out, left(), "{}", why).out;
     if (self.failure_[0] != '\0') out = fmt::format_to_n(out, left(), "\n").out;

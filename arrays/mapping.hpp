@@ -61,6 +61,9 @@ public:
         std::vector<Stretch> stretches = {}; ///< may overlap, in any order
         bool exact = true;                   ///< all of that is named
         bool on_demand = false;              ///< what is not named is fetched when it is read
+        // The array as the program has it, where the geometry has rows of smaller elements in their place.
+        std::vector<std::int64_t> extents = {};
+        std::uint64_t element_bytes = 0;
     };
 
     /// Throws RangeError if the system gives no addresses, or no memory. `here`: may be empty.
@@ -121,6 +124,7 @@ private:
     const ArrayTitle title_;
     const std::string start_; ///< of messages
     window::WindowState& window_;
+    const std::weak_ptr<const void> window_life_;
     const std::uint64_t element_bytes_;
     const std::vector<std::int64_t> extents_;
     const MappedReads reads_;

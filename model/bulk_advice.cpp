@@ -124,7 +124,8 @@ struct Copies {
 /// The lines that map what a pattern names, from the one that prefetches it.
 [[nodiscard]] std::string code_of_mapped(std::string code) {
     constexpr std::string_view call = "a.prefetch(";
-    code.replace(code.find(call), call.size(), "const auto v = a.mapped(");
+    if (const std::size_t at = code.find(call); at != std::string::npos)
+        code.replace(at, call.size(), "const auto v = a.mapped(");
     return code + "\nv.refresh(); // after each barrier; then read v(i, j), or v.data()";
 }
 

@@ -29,6 +29,8 @@ Entry::Entry(window::WindowState& window, const Slice& slice, std::byte* memory,
                                                   slice.there,
                                                   PlanOptions{.strategy = strategy(window, slice, options)})} {}
 
+std::uint64_t Entry::offset() const noexcept { return static_cast<std::uint64_t>(plan_->remote.lower()); }
+
 std::uint64_t Entry::bytes() const noexcept { return plan_->shape.bytes; }
 
 std::uint64_t Entry::memory() const noexcept {

@@ -37,6 +37,8 @@ public:
     Entry(window::WindowState& window, const Slice& slice, std::byte* memory, const PrefetchOptions& options);
 
     [[nodiscard]] Rank owner() const noexcept { return owner_; }
+    /// Of the first byte in the owner's segment.
+    [[nodiscard]] std::uint64_t offset() const noexcept;
     [[nodiscard]] std::uint64_t bytes() const noexcept;
     /// What this object, its plan and its layouts take.
     [[nodiscard]] std::uint64_t memory() const noexcept;

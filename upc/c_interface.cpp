@@ -196,11 +196,11 @@ void lapwing_upc_get_elements(void* destination, lapwing_upc_pointer base, size_
         here.lists().get(static_cast<std::byte*>(destination), {base, element_bytes, block_size, {indices, count}});
     });
 }
-int lapwing_upc_find_copies(lapwing_upc_copies* copies, lapwing_upc_pointer base, size_t element_bytes,
+int lapwing_upc_find_places(lapwing_upc_places* places, lapwing_upc_pointer base, size_t element_bytes,
                             size_t block_size, size_t reads) {
     if (lapwing::upc::detail::heap_access.near_count == 0) return 0;
     return guarded([&] {
-        return program("get").lists().find_copies(*copies, {base, element_bytes, block_size, {}}, reads) ? 1 : 0;
+        return program("get").lists().find_places(*places, {base, element_bytes, block_size, {}}, reads) ? 1 : 0;
     });
 }
 void lapwing_upc_get_strict(void* destination, lapwing_upc_pointer source, size_t bytes) {

@@ -255,64 +255,89 @@ void ElementLists::consider_copies(Object& object, const ElementList& list) {
     // Another thread might be writing into pages of its own meanwhile, and tell the copies nothing.
     const lapwing::detail::window::RemoteCache* const cache = program_.heap().state().order().cache();
     if (cache != nullptr && !cache->is_of_this_thread()) return;
-    object.begin = start_of_round(list, object.begin);
     object.range = CopiedRange::make(program_, list, object.begin, object.end);
     object.since_filled = size;
     if (object.range == nullptr) object.worth *= 4;
 }
 
-bool ElementLists::find_places(lapwing_upc_copies& copies, const ElementList& object) {
+bool ElementLists::is_loadable(const ElementList& object) {
     const detail::HeapAccess& here = detail::heap_access;
     const auto threads = static_cast<std::uint64_t>(here.threads.threads());
-    const lapwing_upc_pointer& base = object.base;
-    const std::uint64_t end = here.heap_begin + here.heap_bytes;
-    if (base.thread >= threads || base.address < here.heap_begin || base.address > end || object.element_bytes == 0)
+    if (object.base.thread >= threads || object.base.address < here.heap_begin ||
+        object.base.address > here.heap_begin + here.heap_bytes || object.element_bytes == 0)
         return false;
-    if (object.block_size == 0) {
-        if (base.thread - here.near_first >= here.near_count) return false;
-        const auto before = static_cast<std::ptrdiff_t>((base.address - here.heap_begin) / object.element_bytes);
-        describe(copies, object, -before);
-        copies.places = reinterpret_cast<const char* const*>(here.bases) + (base.thread - here.near_first);
-        copies.size = (end - copies.address) / object.element_bytes;
-        return true;
-    }
-    if (here.near_first != 0 || here.near_count != threads) return false;
-    describe(copies, object, 0);
-    if (copies.address < here.heap_begin) return false;
-    copies.places = reinterpret_cast<const char* const*>(here.bases);
-    copies.size = (end - copies.address) / (object.element_bytes * object.block_size) * object.block_size * threads;
+    return object.block_size == 0 ? object.base.thread - here.near_first < here.near_count
+                                  : here.near_first == 0 && here.near_count == threads;
+}
+
+lapwing_upc_places ElementLists::all_places(const ElementList& object) {
+    const detail::HeapAccess& here = detail::heap_access;
+    const std::uint64_t block = object.block_size;
+    const std::uint64_t step = block == 0 ? object.element_bytes : object.element_bytes * block;
+    const std::uint64_t round = block == 0 ? 1 : block * static_cast<std::uint64_t>(here.threads.threads());
+    // The block of the base may begin before it, and before the heap does.
+    const std::uint64_t steps = (object.base.address - here.heap_begin) / step;
+    const std::uint64_t before = block == 0 || steps == 0 ? steps : steps - 1;
+    lapwing_upc_places places;
+    describe(places, object, -static_cast<std::ptrdiff_t>(before * round));
+    places.parts = reinterpret_cast<const char* const*>(here.bases);
+    if (block == 0) places.parts += object.base.thread - here.near_first;
+    places.size = (here.heap_begin + here.heap_bytes - places.address) / step * round;
+    places.size -= std::min<std::uint64_t>(places.before, places.size);
+    if (places.address < here.heap_begin) places.size = 0;
+    return places;
+}
+
+bool ElementLists::find_loadable(lapwing_upc_places& places, const ElementList& object) {
+    if (!is_loadable(object)) return false;
+    // Loops ask for the same object again and again, and divisions take a while.
+    struct Recent {
+        lapwing_upc_pointer base{};
+        std::size_t element_bytes = 0;
+        std::size_t block_size = 0;
+        std::byte* const* bases = nullptr; ///< of the program, and its heap
+        std::uint64_t heap_bytes = 0;
+        lapwing_upc_places places{};
+    };
+    static thread_local Recent recent;
+    const lapwing_upc_pointer& base = object.base;
+    if (recent.base.address != base.address || recent.base.thread != base.thread || recent.base.phase != base.phase ||
+        recent.element_bytes != object.element_bytes || recent.block_size != object.block_size ||
+        recent.bases != detail::heap_access.bases || recent.heap_bytes != detail::heap_access.heap_bytes)
+        recent = {base,
+                  object.element_bytes,
+                  object.block_size,
+                  detail::heap_access.bases,
+                  detail::heap_access.heap_bytes,
+                  all_places(object)};
+    places = recent.places;
     return true;
 }
 
-std::ptrdiff_t ElementLists::start_of_round(const ElementList& object, std::ptrdiff_t index) {
-    if (object.block_size == 0) return index;
-    const auto block = static_cast<std::ptrdiff_t>(object.block_size);
-    const std::ptrdiff_t round = block * detail::heap_access.threads.threads();
-    const std::ptrdiff_t before = static_cast<std::ptrdiff_t>(object.base.thread) * block + object.phase();
-    const std::ptrdiff_t position = index + before;
-    if (position >= 0 && position < round) return -before; // spares the division
-    return position - (position % round + round) % round - before;
-}
-
-void ElementLists::describe(lapwing_upc_copies& copies, const ElementList& object, std::ptrdiff_t begin) {
+void ElementLists::describe(lapwing_upc_places& places, const ElementList& object, std::ptrdiff_t begin) {
     const lapwing::detail::distribution::Reciprocal& by_threads = detail::heap_access.threads.reciprocal();
-    copies.base = object.base;
-    copies.begin = start_of_round(object, begin);
-    copies.threads = by_threads.divisor();
-    copies.multiplier = std::has_single_bit(copies.threads) ? 0 : by_threads.multiplier();
-    copies.shift = by_threads.shift();
-    std::ptrdiff_t elements = copies.begin; // of the part of its thread, from the base on
+    places.base = object.base;
+    places.begin = begin;
+    places.before = 0;
+    places.threads = by_threads.divisor();
+    places.multiplier = std::has_single_bit(places.threads) ? 0 : by_threads.multiplier();
+    places.shift = by_threads.shift();
+    std::ptrdiff_t elements = begin; // of the part of its thread, from the base on
     if (object.block_size != 0) {
         const auto block = static_cast<std::ptrdiff_t>(object.block_size);
-        const std::ptrdiff_t blocks =
-            copies.begin + static_cast<std::ptrdiff_t>(object.base.thread) * block + object.phase(); // whole rounds
-        elements = blocks / static_cast<std::ptrdiff_t>(copies.threads) - object.phase();
+        const std::ptrdiff_t round = block * static_cast<std::ptrdiff_t>(places.threads);
+        // From the start of the base's round.
+        const std::ptrdiff_t position =
+            begin + static_cast<std::ptrdiff_t>(object.base.thread) * block + object.phase();
+        const std::ptrdiff_t rounds = (position >= 0 ? position : position - (round - 1)) / round;
+        places.before = static_cast<std::size_t>(position - rounds * round);
+        elements = rounds * block - object.phase();
     }
-    copies.address = object.base.address + static_cast<std::uint64_t>(elements) * object.element_bytes;
+    places.address = object.base.address + static_cast<std::uint64_t>(elements) * object.element_bytes;
 }
 
-bool ElementLists::find_copies(lapwing_upc_copies& copies, const ElementList& object, std::size_t reads) {
-    if (find_places(copies, object)) return true;
+bool ElementLists::find_places(lapwing_upc_places& places, const ElementList& object, std::size_t reads) {
+    if (find_loadable(places, object)) return true;
     if (std::this_thread::get_id() != thread_) return false;
     Object* const known = find(object);
     if (known == nullptr || known->range == nullptr) return false;
@@ -322,10 +347,10 @@ bool ElementLists::find_copies(lapwing_upc_copies& copies, const ElementList& ob
     const CopiedRange* const range = copies_of(*known);
     if (range == nullptr) return false;
     known->since_filled += reads;
-    describe(copies, object, range->begin());
-    copies.places =
+    describe(places, object, range->begin());
+    places.parts =
         reinterpret_cast<const char* const*>(range->places()) + (object.block_size == 0 ? object.base.thread : 0);
-    copies.size = range->size();
+    places.size = range->size();
     return true;
 }
 

@@ -23,8 +23,8 @@ public:
 
     /// Reads them to `destination`, one after another. Throws RangeError.
     void get(std::byte* destination, const ElementList& list);
-    /// lapwing_upc_find_copies().
-    [[nodiscard]] bool find_copies(lapwing_upc_copies& copies, const ElementList& object, std::size_t reads);
+    /// lapwing_upc_find_places().
+    [[nodiscard]] bool find_places(lapwing_upc_places& places, const ElementList& object, std::size_t reads);
     /// Before the heap is closed.
     void close() noexcept { objects_ = {}; }
 
@@ -48,12 +48,13 @@ private:
         void see(std::span<const std::ptrdiff_t> indices) noexcept;
     };
 
-    /// Where the elements are, if all of the object can be loaded.
-    [[nodiscard]] static bool find_places(lapwing_upc_copies& copies, const ElementList& object);
-    /// The first index of the round of blocks that an index is in; of an indefinite block the index.
-    [[nodiscard]] static std::ptrdiff_t start_of_round(const ElementList& object, std::ptrdiff_t index);
-    /// All but the places, and the size, of a range that begins with the round of this index.
-    static void describe(lapwing_upc_copies& copies, const ElementList& object, std::ptrdiff_t begin);
+    /// Whether all of the object can be loaded.
+    [[nodiscard]] static bool is_loadable(const ElementList& object);
+    /// Then: the places of all that the heap has before and after the base.
+    [[nodiscard]] static lapwing_upc_places all_places(const ElementList& object);
+    [[nodiscard]] static bool find_loadable(lapwing_upc_places& places, const ElementList& object);
+    /// All but the parts, and the size, of a range that begins with this index.
+    static void describe(lapwing_upc_places& places, const ElementList& object, std::ptrdiff_t begin);
     [[nodiscard]] Object* find(const ElementList& list);
     [[nodiscard]] Object& object_of(const ElementList& list);
     /// The copies, filled; null if there are none.

@@ -1,16 +1,21 @@
 #include "upc/mappable_array.hpp"
 
 #include "arrays/array_core_mapping.hpp"
+#include "src/support/mutex.hpp"
 #include "upc/guarded.hpp"
 #include "upc/program.hpp"
 #include "window/window_state.hpp"
 
 #include <lapwing/detail/sections.hpp>
 #include <lapwing/detail/slice_collector.hpp>
+#include <lapwing/domain.hpp>
 #include <lapwing/error.hpp>
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <mutex>
 #include <span>
 #include <utility>
 #include <vector>
@@ -32,6 +37,7 @@ using lapwing::detail::slices::ArrayGeometry;
     auto geometry = std::make_shared<ArrayGeometry>();
     geometry->team = &program.team();
     geometry->window = &program.heap().state();
+    geometry->window_outlives_it = program.life();
     geometry->element_bytes = unit_of(array);
     const std::uint64_t row = array.element_bytes / geometry->element_bytes;
     geometry->dimensions = row == 1 ? 1 : 2;
@@ -65,46 +71,41 @@ using lapwing::detail::slices::ArrayGeometry;
 
 } // namespace
 
-MappableArray::MappableArray(ProgramState& program, const DealtArray& array)
-    : title_{.who = "thread " + std::to_string(program.own_thread()) + " of " +
-                    std::to_string(program.threads().threads()),
-             .other = "upc::SharedArray"},
+MappableArray::MappableArray(ProgramState& program, const DealtArray& array, std::span<const std::size_t> extents)
+    : title_{.who = fmt::format("thread {} of {}", program.own_thread(), program.threads().threads()),
+             .other = fmt::format("upc::SharedArray({} in blocks of {})", fmt::join(extents, " x "), array.block_size)},
+      extents_{extents.begin(), extents.end()},
+      element_bytes_{array.element_bytes},
       own_thread_{program.own_thread()},
       geometry_{geometry_of(program, array)},
       here_{here_of(program, array)} {}
 
-std::uint64_t MappableArray::row() const noexcept {
-    return geometry_->dimensions == 1 ? 1 : static_cast<std::uint64_t>(geometry_->extents[1]);
-}
-
 arrays::MappedElements MappableArray::map(std::vector<Range> named, bool asked) const {
     const bool on_demand = arrays::is_on_demand(title_, *geometry_, asked);
-    if (asked && !on_demand) named = {Range{0, geometry_->extents[0]}}; // no page is closed
+    const Domain<1> whole{Range{0, geometry_->extents[0]}};
+    if (asked && !on_demand) named = {whole.range(0)}; // no page is closed
     if (std::shared_ptr<arrays::Mapping> spare = spare_->take(geometry_, named, on_demand)) {
         arrays::MappedElements elements{std::move(spare)};
         elements.refresh();
         return elements;
     }
-    const std::uint64_t bytes = geometry_->element_bytes * row();
-    arrays::Mapping::Named stretches{.on_demand = on_demand};
-    for (const Range& one : named) {
-        if (one.empty()) continue;
-        stretches.stretches.push_back(
-            {static_cast<std::uint64_t>(one.first()) * bytes, static_cast<std::uint64_t>(one.last() + 1) * bytes});
-        stretches.exact = stretches.exact && (one.stride() == 1 || one.size() == 1);
-    }
+    const arrays::NamedDomains<1> disjoint{whole, {named.begin(), named.end()}, true};
+    arrays::Mapping::Named stretches{.on_demand = on_demand, .extents = extents_, .element_bytes = element_bytes_};
+    disjoint.add_stretches(element_bytes_, stretches);
     auto mapping = std::make_unique<arrays::Mapping>(geometry_, title_, std::move(stretches), here_);
     if (!on_demand) { // else whole pages are fetched
+        const std::uint64_t row = element_bytes_ / geometry_->element_bytes;
+        const std::size_t used = geometry_->dimensions;
         arrays::SliceCollector slices{geometry_->element_bytes};
         arrays::CopiedSections copied{*mapping, slices, own_thread_, false};
-        for (const Range& one : named) {
-            if (one.empty()) continue;
-            const std::size_t used = geometry_->dimensions;
-            const std::array<Range, 2> domain{one, Range{0, geometry_->extents[1]}};
-            const std::array<std::uint64_t, 2> strides{static_cast<std::uint64_t>(one.stride()) * row(), 1};
+        disjoint.for_each([&](const Domain<1>& one) {
+            if (one.empty()) return;
+            const std::array<Range, 2> domain{one.range(0), Range{0, geometry_->extents[1]}};
+            const std::array<std::uint64_t, 2> strides{static_cast<std::uint64_t>(one.range(0).stride()) * row, 1};
             distribution::cut(std::span{geometry_->maps}.first(used), geometry_->origin, std::span{domain}.first(used),
-                              static_cast<std::uint64_t>(one.first()) * row(), std::span{strides}.first(used), copied);
-        }
+                              static_cast<std::uint64_t>(one.range(0).first()) * row, std::span{strides}.first(used),
+                              copied);
+        });
         mapping->add(slices.slices().take());
     }
     arrays::MappedElements elements{spare_->share(std::move(mapping), std::move(named))};
@@ -112,8 +113,13 @@ arrays::MappedElements MappableArray::map(std::vector<Range> named, bool asked) 
     return elements;
 }
 
-std::shared_ptr<const MappableArray> mappable(const DealtArray& array) {
-    return guarded([&] { return std::make_shared<const MappableArray>(program("a shared array"), array); });
+const MappableArray& mappable(std::shared_ptr<const MappableArray>& made, const DealtArray& array,
+                              std::span<const std::size_t> extents) {
+    static constinit lapwing::detail::support::Mutex mutex{lapwing::detail::support::LockRank::leaf};
+    const std::lock_guard lock{mutex};
+    if (made == nullptr)
+        guarded([&] { made = std::make_shared<const MappableArray>(program("mapped"), array, extents); });
+    return *made;
 }
 
 arrays::MappedElements map(const MappableArray& array, const std::vector<Range>& elements) {
@@ -123,5 +129,7 @@ arrays::MappedElements map(const MappableArray& array, const std::vector<Range>&
 arrays::MappedElements map_on_demand(const MappableArray& array) {
     return guarded([&] { return array.map({}, true); });
 }
+
+void drop_spare(const MappableArray& array) { array.drop_spare(); }
 
 } // namespace lapwing::upc::detail

@@ -106,6 +106,7 @@ void ProgramState::close() {
     lists_.close();
     allocation_.close();
     detail::heap_access = {};
+    life_.reset();
     window_.close();
     session_->close();
 }

@@ -54,6 +54,8 @@ public:
     [[nodiscard]] Allocation& allocation() noexcept { return allocation_; }
     [[nodiscard]] UncomparedCalls& uncompared() noexcept { return uncompared_; }
 
+    /// Expires at the end.
+    [[nodiscard]] const std::shared_ptr<const void>& life() const noexcept { return life_; }
     /// "thread 2 of 4: upc_memput".
     [[nodiscard]] std::string who(const char* call) const;
     /// Throws RangeError unless all bytes are in the heap of the pointer's thread; with LAPWING_CHECKS=2, unless they
@@ -113,6 +115,7 @@ private:
     Allocation allocation_{*this};
     UncomparedCalls uncompared_;
     LastWords last_words_{team()};
+    std::shared_ptr<const void> life_ = std::make_shared<int>(); ///< of the heap
 };
 
 [[nodiscard]] inline Offset offset_of(const lapwing_upc_pointer& pointer) noexcept { return Offset{pointer.address}; }

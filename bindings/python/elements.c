@@ -240,28 +240,38 @@ static void free_mapped(PyObject* capsule) {
 /* _map(): all elements as a read-only array of memory that is mapped now, and given back with the last view of it. */
 static PyObject* elements_map(PyObject* object, PyObject* unused) {
     Elements* const self = (Elements*)object;
+    /* Other threads may change the object, but not what has been mapped. */
+    lapwing_array* const array = self->array;
+    const int dimensions = self->dimensions;
+    PyArray_Descr* const type = self->type;
     lapwing_mapped* mapped = NULL;
     const void* memory = NULL;
+    lapwing_range ranges[LAPWING_MAX_DIMENSIONS];
     npy_intp shape[LAPWING_MAX_DIMENSIONS];
     PyObject* owner;
     PyObject* result;
     int code;
     int d;
     (void)unused;
+    Py_INCREF(type);
     Py_BEGIN_ALLOW_THREADS;
-    code = lapwing_mapped_create(self->array, NULL, &mapped);
-    if (code == LAPWING_SUCCESS) code = lapwing_mapped_view(mapped, &memory, NULL, NULL);
+    code = lapwing_mapped_create(array, NULL, &mapped);
+    if (code == LAPWING_SUCCESS) code = lapwing_mapped_view(mapped, &memory, NULL, ranges);
+    if (code != LAPWING_SUCCESS && mapped != NULL) lapwing_mapped_free(&mapped);
     Py_END_ALLOW_THREADS;
-    if (code != LAPWING_SUCCESS) return raise_code(object, code);
+    if (code != LAPWING_SUCCESS) {
+        Py_DECREF(type);
+        return raise_code(object, code);
+    }
     owner = PyCapsule_New(mapped, NULL, free_mapped);
     if (owner == NULL) {
         lapwing_mapped_free(&mapped);
+        Py_DECREF(type);
         return NULL;
     }
-    for (d = 0; d < self->dimensions; ++d) shape[d] = self->extents[d];
-    Py_INCREF(self->type);
-    /* Without elements there is no memory, and NumPy takes a little. */
-    result = PyArray_NewFromDescr(&PyArray_Type, self->type, self->dimensions, shape, NULL, (void*)(uintptr_t)memory,
+    for (d = 0; d < dimensions; ++d) shape[d] = (npy_intp)ranges[d].size;
+    /* Takes the type. Without elements there is no memory, and NumPy takes a little. */
+    result = PyArray_NewFromDescr(&PyArray_Type, type, dimensions, shape, NULL, (void*)(uintptr_t)memory,
                                   memory == NULL ? 0 : NPY_ARRAY_CARRAY_RO, NULL);
     if (result == NULL) {
         Py_DECREF(owner);

@@ -139,9 +139,9 @@ TEST_CASE("places of elements are found where all can be loaded, and of copies o
             other.thread = static_cast<std::uint32_t>(block == 0 ? program.threads - 1 : t);
             all_near = all_near && lapwing_upc_cast(other) != nullptr;
         }
-        lapwing_upc_copies copies;
+        lapwing_upc_places places;
         const auto find = [&] {
-            return lapwing_upc_find_copies(&copies, object.at(first), 4, block, indices.size()) != 0;
+            return lapwing_upc_find_places(&places, object.at(first), 4, block, indices.size()) != 0;
         };
         REQUIRE(find() == (all_near && lapwing::assertion_level < 2));
         for (int again = 0; again < 10; ++again) object.require(indices, first, 1);
@@ -151,15 +151,40 @@ TEST_CASE("places of elements are found where all can be loaded, and of copies o
             found = true;
             for (const std::ptrdiff_t i : indices) {
                 std::array<std::byte, 4> value{};
-                lapwing_upc_read_copies(value.data(), &copies, 4, block, i);
+                lapwing_upc_read_place(value.data(), &places, 4, block, i);
                 REQUIRE(std::ranges::equal(value, object.expected(first + i, 1)));
             }
         }
         REQUIRE(found == (lapwing::assertion_level < 2));
         // What is outside of the heap is left to the call that finds errors.
-        if (found) REQUIRE(static_cast<std::size_t>((std::ptrdiff_t{1} << 40) - copies.begin) >= copies.size);
+        if (!found) continue;
+        REQUIRE(static_cast<std::size_t>((std::ptrdiff_t{1} << 40) - places.begin) >= places.size);
+        // Those before the base are in the range, too.
+        for (const std::ptrdiff_t i : indices) REQUIRE(static_cast<std::size_t>(i - places.begin) < places.size);
         lapwing_upc_barrier(nullptr);
     }
+}
+
+TEST_CASE("of an object with large blocks no more is copied than has been read") {
+    const test::UpcProgram program;
+    lapwing_upc_thread_count = program.threads;
+    const Object object{8, elements_of_thread, program}; // [*]
+    object.write(program, 1);
+    lapwing_upc_barrier(nullptr);
+    // The last elements of the thread before this one.
+    const std::ptrdiff_t own = elements_of_thread * program.me;
+    std::vector<std::ptrdiff_t> indices;
+    for (std::ptrdiff_t k = 0; k < 200; ++k) indices.push_back(own - 1 - k % 5);
+    lapwing_upc_places places;
+    bool found = false;
+    for (int again = 0; again < 5 && program.me > 0; ++again) {
+        object.require(indices, 0, 1);
+        found = lapwing_upc_find_places(&places, object.begin, 8, elements_of_thread, indices.size()) != 0;
+    }
+    lapwing_upc_pointer before = object.at(std::max<std::ptrdiff_t>(own - 1, 0));
+    if (found && lapwing_upc_cast(before) == nullptr) CHECK(places.size == 5);
+    if (program.me > 0 && lapwing::assertion_level < 2) CHECK(found);
+    lapwing_upc_barrier(nullptr);
 }
 
 TEST_CASE("an element that is outside of the heap, or of no thread, is an error that says so") {

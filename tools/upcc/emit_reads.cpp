@@ -91,8 +91,8 @@ void Emitter::add_list(const ArraySubscriptExpr* element, const ReadLoop& loop, 
     const std::string m = "lapwing_m_" + number, x = "lapwing_x_" + k, of = "lapwing_b_" + k, d = "lapwing_d_" + k;
     const std::string in_block = block(to, base), at = expression(element->getIdx());
     const auto buffer = [](std::size_t which) { return "lapwing_upcc_buffer(" + std::to_string(which) + ")"; };
-    out.before += "const lapwing_upc_pointer " + of + " = " + expression(base) + "; lapwing_upc_copies " + d + "; ";
-    out.all_copied += (out.all_copied.empty() ? "" : " && ") + ("lapwing_upc_find_copies(&" + d) + ", " + of + ", " +
+    out.before += "const lapwing_upc_pointer " + of + " = " + expression(base) + "; lapwing_upc_places " + d + "; ";
+    out.all_copied += (out.all_copied.empty() ? "" : " && ") + ("lapwing_upc_find_places(&" + d) + ", " + of + ", " +
                       bytes + ", " + in_block + ", lapwing_a_" + number + ")";
     out.list_lengths += "lapwing_n = lapwing_upcc_listed(" + bytes + ", lapwing_n); ";
     out.lists += "ptrdiff_t* const " + x + " = " + buffer(2 * most_runs + most_lists) + "; { const " + index_type +
@@ -105,8 +105,8 @@ void Emitter::add_list(const ArraySubscriptExpr* element, const ReadLoop& loop, 
     out.reads.emplace(key, "lapwing_r_" + k + "[lapwing_j_" + number + "]");
     // Of its own object, whose address nobody else has, so that the loop keeps it in registers.
     const std::string own = "lapwing_e_" + k;
-    out.before_copied += "const lapwing_upc_copies " + own + " = " + d + "; ";
-    out.copied.emplace(key, "({ " + type + " lapwing_v; lapwing_upc_read_copies(&lapwing_v, &" + own + ", " + bytes +
+    out.before_copied += "const lapwing_upc_places " + own + " = " + d + "; ";
+    out.copied.emplace(key, "({ " + type + " lapwing_v; lapwing_upc_read_place(&lapwing_v, &" + own + ", " + bytes +
                                 ", " + in_block + ", (ptrdiff_t)(" + at + ")" + step(to) + "); lapwing_v; })");
     ++out.in_lists;
 }

@@ -26,7 +26,8 @@ namespace detail::slices {
 struct ArrayGeometry {
     Team* team = nullptr;
     window::WindowState* window = nullptr;
-    std::string name; ///< as messages have it
+    std::weak_ptr<const void> window_outlives_it = {}; ///< expires with the window; empty: that is the array's own
+    std::string name;                                  ///< as messages have it
     std::uint64_t element_bytes = 0;
     std::size_t dimensions = 0;
     std::array<std::int64_t, max_dimensions> extents{};

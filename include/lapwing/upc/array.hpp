@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 
 namespace lapwing::upc {
 
@@ -82,7 +83,9 @@ void threads_are_not(int threads);
 [[nodiscard]] std::size_t product(const std::size_t* extents, std::size_t dimensions);
 /// What mapped() needs of an array: see upc/mapped.hpp.
 class MappableArray;
-[[nodiscard]] std::shared_ptr<const MappableArray> mappable(const DealtArray& array);
+/// Made at the first call.
+[[nodiscard]] const MappableArray& mappable(std::shared_ptr<const MappableArray>& made, const DealtArray& array,
+                                            std::span<const std::size_t> extents);
 /// An error for a range of indices that the array does not have; `call` is what needs it.
 void require_range(const char* call, std::int64_t begin, std::int64_t end, std::size_t size);
 
@@ -344,7 +347,9 @@ public:
     /// What near_element() computes with, for a view.
     [[nodiscard]] const detail::LinearElements& near_elements() const noexcept { return near_; }
     /// For upc::mapped().
-    [[nodiscard]] const detail::MappableArray& mappable() const noexcept { return *mappable_; }
+    [[nodiscard]] const detail::MappableArray& mappable() const {
+        return detail::mappable(mappable_, {begin_, size_, block_.value, sizeof(value_type)}, extents_);
+    }
 
 private:
     SharedArray(const std::array<std::size_t, N>& extents, std::size_t block_size, detail::Made /*what*/)
@@ -355,7 +360,6 @@ private:
             block_.value = blocks.block_size;
             if (blocks.block_size > 1) by_block_ = lapwing::detail::distribution::Reciprocal{blocks.block_size};
         }
-        mappable_ = detail::mappable({begin_, size_, block_.value, sizeof(value_type)});
         this->attach(detail::heap_window(),
                      [](NearBinding& array) noexcept { static_cast<SharedArray&>(array).bind_near(); });
         bind_near();
@@ -400,7 +404,7 @@ private:
     std::array<std::size_t, N> extents_;
     std::size_t size_;
     lapwing_upc_pointer begin_{};
-    std::shared_ptr<const detail::MappableArray> mappable_;
+    mutable std::shared_ptr<const detail::MappableArray> mappable_;
     value_type* own_ = nullptr;
     detail::LinearElements near_;
     detail::LinearElements all_;

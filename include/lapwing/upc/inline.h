@@ -161,52 +161,54 @@ LAPWING_UPC_INLINE lapwing_upc_pointer lapwing_upc_phase_zero(lapwing_upc_pointe
 /* Where elements of an object are that are read by their indices: in their place, if all of them can be loaded, or,
  * where lapwing_upc_get_elements() has found them read so often that a range of indices has been copied, in their place
  * or in the copies. Good until the next call that is no read. */
-typedef struct lapwing_upc_copies {
+typedef struct lapwing_upc_places {
     const char* const*
-        places;          /* by thread, or of the only one: what is at address a of its part is at places[thread] + a */
-    ptrdiff_t begin;     /* the first index of the range, at the start of a round of blocks, which is at thread 0 */
+        parts;           /* by thread, or of the only one: what is at address a of its part is at parts[thread] + a */
+    ptrdiff_t begin;     /* the first index of the range */
     size_t size;         /* of the range */
-    uint64_t address;    /* of the first element */
+    size_t before;       /* elements before it in its round of blocks, which begins at thread 0 */
+    uint64_t address;    /* of the first element of the round; with an indefinite block of the range */
     uint64_t threads;    /* THREADS */
     uint64_t multiplier; /* its reciprocal; 0: it is a power of two */
     unsigned shift;      /* of the quotient by THREADS */
     lapwing_upc_pointer base;
-} lapwing_upc_copies;
-/* Whether there are such places for `reads` reads of base[i], by an index that a loop works out: `copies` then says
+} lapwing_upc_places;
+/* Whether there are such places for `reads` reads of base[i], by an index that a loop works out: `places` then says
  * where. Else the loop reads lists, from which is learned what to copy. */
-int lapwing_upc_find_copies(lapwing_upc_copies* copies, lapwing_upc_pointer base, size_t element_bytes,
+int lapwing_upc_find_places(lapwing_upc_places* places, lapwing_upc_pointer base, size_t element_bytes,
                             size_t block_size, size_t reads);
 /* The element that so many others of the range are before. If block_size is a constant, there is no division by it. */
-LAPWING_UPC_INLINE const char* lapwing_upc_place_of_copy(const lapwing_upc_copies* copies, size_t bytes,
-                                                         size_t block_size, size_t position) {
+LAPWING_UPC_INLINE const char* lapwing_upc_place_at(const lapwing_upc_places* places, size_t bytes, size_t block_size,
+                                                    size_t position) {
     uint64_t block, round, thread;
-    if (block_size == 0) return copies->places[0] + copies->address + position * bytes;
+    if (block_size == 0) return places->parts[0] + places->address + position * bytes;
+    position += places->before;
     block = position / block_size;
-    if (copies->multiplier == 0) {
-        round = block >> copies->shift;
-        thread = block & (copies->threads - 1);
+    if (places->multiplier == 0) {
+        round = block >> places->shift;
+        thread = block & (places->threads - 1);
     } else {
-        round = (uint64_t)(((lapwing_upc_wide)(2 * block) * copies->multiplier) >> 64) >> copies->shift;
-        thread = block - round * copies->threads;
+        round = (uint64_t)(((lapwing_upc_wide)(2 * block) * places->multiplier) >> 64) >> places->shift;
+        thread = block - round * places->threads;
     }
-    return copies->places[thread] + copies->address + (position - (block - round) * block_size) * bytes;
+    return places->parts[thread] + places->address + (position - (block - round) * block_size) * bytes;
 }
 /* An element that is outside of the range. */
 LAPWING_UPC_SELDOM void lapwing_upc_get_elsewhere(void* destination, lapwing_upc_pointer base, size_t bytes,
                                                   size_t block_size, ptrdiff_t index) {
     lapwing_upc_get(destination, lapwing_upc_plus(base, bytes, block_size, index), bytes);
 }
-LAPWING_UPC_INLINE void lapwing_upc_read_copies(void* destination, const lapwing_upc_copies* copies, size_t bytes,
-                                                size_t block_size, ptrdiff_t index) {
-    const size_t position = (size_t)(index - copies->begin);
-    if (__builtin_expect(position < copies->size, 1)) {
-        __builtin_memcpy(destination, lapwing_upc_place_of_copy(copies, bytes, block_size, position), bytes);
+LAPWING_UPC_INLINE void lapwing_upc_read_place(void* destination, const lapwing_upc_places* places, size_t bytes,
+                                               size_t block_size, ptrdiff_t index) {
+    const size_t position = (size_t)(index - places->begin);
+    if (__builtin_expect(position < places->size, 1)) {
+        __builtin_memcpy(destination, lapwing_upc_place_at(places, bytes, block_size, position), bytes);
     } else if (bytes <= sizeof(uint64_t)) {
         uint64_t word; /* the destination may be a register, since only this one's address is passed on */
-        lapwing_upc_get_elsewhere(&word, copies->base, bytes, block_size, index);
+        lapwing_upc_get_elsewhere(&word, places->base, bytes, block_size, index);
         __builtin_memcpy(destination, &word, bytes);
     } else {
-        lapwing_upc_get_elsewhere(destination, copies->base, bytes, block_size, index);
+        lapwing_upc_get_elsewhere(destination, places->base, bytes, block_size, index);
     }
 }
 

@@ -18,6 +18,7 @@ namespace detail {
 [[nodiscard]] lapwing::detail::arrays::MappedElements map(const MappableArray& array,
                                                           const std::vector<Range>& elements);
 [[nodiscard]] lapwing::detail::arrays::MappedElements map_on_demand(const MappableArray& array);
+void drop_spare(const MappableArray& array);
 
 template <Shareable T, std::size_t B, std::size_t N>
 [[nodiscard]] MappedArray<typename SharedArray<T, B, N>::value_type, N>
@@ -62,6 +63,13 @@ template <Shareable T, std::size_t B, std::size_t N>
 template <Shareable T, std::size_t B, std::size_t N>
 [[nodiscard]] auto mapped(const SharedArray<T, B, N>& array, OnDemand /*how*/) {
     return detail::as_mapped(detail::map_on_demand(array.mappable()), array);
+}
+
+/// Gives back the memory of the mapped array that was given up last, which is kept for the next one of the same
+/// elements. Local call.
+template <Shareable T, std::size_t B, std::size_t N>
+void evict(const SharedArray<T, B, N>& array) {
+    detail::drop_spare(array.mappable());
 }
 
 } // namespace lapwing::upc
