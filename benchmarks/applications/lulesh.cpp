@@ -11,7 +11,6 @@
 #include <limits>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace lapwing::bench::applications {
@@ -21,7 +20,6 @@ using hydro::GlobalGroup;
 using hydro::MappedGroup;
 using hydro::MessageGroup;
 using hydro::Simulation;
-using hydro::SimulationBy;
 
 constexpr int to_the_end = std::numeric_limits<int>::max();
 
@@ -52,10 +50,10 @@ struct Solution {
 }
 
 [[nodiscard]] Solution solved_on_one_rank(Number side, int cycles) {
-    SimulationBy<MessageGroup> simulation{side, {MPI_COMM_SELF}};
-    simulation.start();
-    simulation.run(cycles);
-    Solution solution{simulation.cycles(), simulation.energies(), {}};
+    const std::unique_ptr<Simulation> simulation = hydro::simulation(side, MessageGroup::Access{MPI_COMM_SELF});
+    simulation->start();
+    simulation->run(cycles);
+    Solution solution{simulation->cycles(), simulation->energies(), {}};
     solution.fault = asymmetry(solution.energies, side);
     if (cycles != to_the_end) return solution;
     for (const auto& [its_side, its_cycles, energy] : published)
@@ -105,18 +103,14 @@ public:
 
 private:
     [[nodiscard]] std::unique_ptr<Simulation> made(Way way) const {
-        const CacheOptions cache{.mode = way == Way::cached || way == Way::hinted ? CacheMode::epoch : CacheMode::off};
-        switch (way) {
-        case Way::mpi: return std::make_unique<SimulationBy<MessageGroup>>(side_, MessageGroup::Access{ranks_.world});
-        case Way::mapped:
-            return std::make_unique<SimulationBy<MappedGroup>>(side_, MappedGroup::Access{ranks_.runtime});
-        default:
-            return std::make_unique<SimulationBy<GlobalGroup>>(side_,
-                                                               GlobalGroup::Access{.runtime = ranks_.runtime,
-                                                                                   .cache = cache,
-                                                                                   .hints = way == Way::hinted,
-                                                                                   .prefetch = way == Way::prefetched});
-        }
+        const bool cached = way == Way::cached || way == Way::hinted;
+        if (way == Way::mpi) return hydro::simulation(side_, MessageGroup::Access{ranks_.world});
+        if (way == Way::mapped) return hydro::simulation(side_, MappedGroup::Access{ranks_.runtime});
+        return hydro::simulation(side_,
+                                 GlobalGroup::Access{.runtime = ranks_.runtime,
+                                                     .cache = {.mode = cached ? CacheMode::epoch : CacheMode::off},
+                                                     .hints = way == Way::hinted,
+                                                     .prefetch = way == Way::prefetched});
     }
     [[nodiscard]] Simulation& simulation(Way way) { return *(way == Way::mpi ? by_messages_ : by_arrays_); }
 
@@ -152,11 +146,11 @@ ApplicationKind lulesh() {
     return {.name = "applications/lulesh",
             .summary = "LULESH, a blast by Lagrangian hydrodynamics; fails unless all ways have the same bits",
             .operations = "elements",
-            .inputs = {{"15^3 elements, 10 cycles", element_wise, input(15, 10)},
-                       {"30^3 elements, 30 cycles", all_but_elements, input(30, 30)},
-                       {"15^3 elements", all_but_elements, input(15, to_the_end), Size::full},
-                       {"5^3 elements", all_but_elements, input(5, to_the_end), Size::small},
-                       {"5^3 elements, 5 cycles", {Way::elements}, input(5, 5), Size::small}}};
+            .inputs = {{"15^3, 10 cycles", element_wise, input(15, 10)},
+                       {"30^3, 30 cycles", all_but_elements, input(30, 30)},
+                       {"15^3", all_but_elements, input(15, to_the_end), Size::full},
+                       {"5^3", all_but_elements, input(5, to_the_end), Size::small},
+                       {"5^3, 10 cycles", {Way::elements}, input(5, 10), Size::small}}};
 }
 
 } // namespace lapwing::bench::applications

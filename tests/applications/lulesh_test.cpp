@@ -1,4 +1,5 @@
 // LULESH: the formulas of one element, where the answer is known, and the published results.
+#include "lulesh/hexahedron.hpp"
 #include "lulesh/simulation.hpp"
 
 #include "support/catch.hpp"
@@ -55,9 +56,9 @@ TEST_CASE("the forces of a pressure on a box are pressure by area, and those aga
 }
 
 TEST_CASE("a run on one rank ends as published") {
-    SimulationBy<MessageGroup> simulation{5, {MPI_COMM_SELF}};
-    simulation.start();
-    simulation.run(1000);
-    CHECK(simulation.cycles() == 72);
-    CHECK(std::abs(simulation.energies()[0] - 7.853665e+03) < 0.51e-3);
+    const auto blast = simulation(5, MessageGroup::Access{MPI_COMM_SELF});
+    blast->start();
+    blast->run(1000);
+    CHECK(blast->cycles() == 72);
+    CHECK(std::abs(blast->energies()[0] - 7.853665e+03) < 0.51e-3);
 }

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <utility>
 
@@ -17,8 +18,7 @@ namespace {
 
 void sort_once(std::vector<Number>& numbers) {
     std::ranges::sort(numbers);
-    const auto repeated = std::ranges::unique(numbers);
-    numbers.erase(repeated.begin(), repeated.end());
+    numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
 }
 
 /// Names what this rank will read, as few stretches: a few elements more cost less than another stretch.
@@ -59,13 +59,24 @@ GlobalGroup::GlobalGroup(const Access& access, const Parts& parts, std::size_t a
     : runtime_{access.runtime},
       prefetch_{access.prefetch},
       arrays_{arrays_of(access.runtime, parts, arrays, access.cache)} {
+    if (access.hints) {
+        sort_once(reads);
+        std::ranges::copy_if(reads, std::back_inserter(hints_),
+                             [&](Number number) { return parts.owner(number) != parts.rank; });
+    }
     if (!prefetch_) return;
     const auto pattern = pattern_of(access.ranks(), access.rank(), std::move(reads));
     for (auto& array : arrays_) array.prefetch(pattern, {.consistent = false, .static_domain = true});
 }
 
+void GlobalGroup::hint() const {
+    for (const auto& array : arrays_)
+        for (const Number number : hints_) array.prefetch(number);
+}
+
 void GlobalGroup::share() {
     runtime_.barrier();
+    hint();
     if (!prefetch_) return;
     std::vector<Completion> updates;
     for (auto& array : arrays_) updates.push_back(array.update_async());

@@ -15,14 +15,12 @@
 
 /// Arrays that are read and shared together, for each way of the program. All groups have the same calls:
 ///
-/// | call | |
-/// |---|---|
-/// | `Group{access, parts, arrays, reads}` | collective; `reads`: the numbers of the elements that this rank will read,
-/// in any order | | `own(k)` | this rank's block of array k, to be written | | `place(number)` | where readers find the
-/// element of a number, which is one of `reads` | | `reader(k)` | `reader(place)` is an element of array k, whoever
-/// owns it, as it was when it was last shared | | `hint(first, end, place)` | says that the arrays from first to end
-/// will soon be read there | | `share()` | collective; from here on all ranks read what was written before. Nobody
-/// writes what others may still read |
+/// - `Group{access, parts, arrays, reads}`, collective. `reads`: the numbers of the elements that this rank will read.
+/// - `own(k)` is this rank's block of array k, to be written.
+/// - `place(number)` is where readers find the element of a number, one of `reads`.
+/// - `reader(k)(place)` is that element of array k, whoever owns it, as it was when it was last shared.
+/// - `share()`, collective: from here on all ranks read what was written before. Nobody may write until all have read.
+/// - `hint()` says that others' elements will be read soon, as share() does. Of use after another group was shared.
 namespace lapwing::bench::applications::hydro {
 
 /// Global arrays whose elements are read one by one.
@@ -31,7 +29,7 @@ public:
     struct Access {
         Runtime& runtime;
         CacheOptions cache = {};
-        bool hints = false;
+        bool hints = false;    ///< says what will be read before it is
         bool prefetch = false; ///< share() fetches copies of all that the rank will read
         [[nodiscard]] int ranks() const { return runtime.size(); }
         [[nodiscard]] int rank() const { return runtime.rank().value; }
@@ -44,14 +42,13 @@ public:
     [[nodiscard]] auto reader(std::size_t k) const {
         return [&array = arrays_[k]](Number place) { return array(place); };
     }
-    void hint(std::size_t first, std::size_t end, Number place) const {
-        for (std::size_t k = first; k < end; ++k) arrays_[k].prefetch(place);
-    }
+    void hint() const;
     void share();
 
 private:
     Runtime& runtime_;
     bool prefetch_;
+    std::vector<Number> hints_; ///< what is read of others, if there are to be hints
     std::vector<GlobalArray<double, 1>> arrays_;
 };
 
@@ -60,7 +57,6 @@ class MappedGroup {
 public:
     struct Access {
         Runtime& runtime;
-        static constexpr bool hints = false;
         [[nodiscard]] int ranks() const { return runtime.size(); }
         [[nodiscard]] int rank() const { return runtime.rank().value; }
         void min(std::span<double> values) const { runtime.min(values); }
@@ -72,7 +68,7 @@ public:
     [[nodiscard]] auto reader(std::size_t k) const {
         return [values = mapped_[k].data()](Number place) { return values[place]; };
     }
-    void hint(std::size_t /*first*/, std::size_t /*end*/, Number /*place*/) const {}
+    void hint() const {}
     void share();
 
 private:
@@ -87,7 +83,6 @@ class MessageGroup {
 public:
     struct Access {
         MPI_Comm world;
-        static constexpr bool hints = false;
         [[nodiscard]] int ranks() const;
         [[nodiscard]] int rank() const;
         void min(std::span<double> values) const;
@@ -101,7 +96,7 @@ public:
     [[nodiscard]] auto reader(std::size_t k) const {
         return [values = arrays_[k].data()](Number place) { return values[place]; };
     }
-    void hint(std::size_t /*first*/, std::size_t /*end*/, Number /*place*/) const {}
+    void hint() const {}
     void share();
 
 private:

@@ -26,7 +26,7 @@ struct Mesh {
     // Of own elements.
     std::vector<std::array<Number, 8>> nodes_of;
     std::vector<std::array<Number, 6>> neighbours; ///< before and after along each axis
-    std::vector<double> volume;                    ///< at the start
+    std::vector<double> volume;                    ///< at the start, and the mass: the density is 1
     // Of own nodes.
     std::vector<std::size_t> corners_begin; ///< one more than there are nodes
     std::vector<Number> corners_of;         ///< of all elements that a node is a corner of, in ascending order
