@@ -5,6 +5,8 @@ namespace lapwing::bench::applications {
 std::vector<ApplicationKind> all_applications() {
     return {
         lulesh(),
+        minimd(),
+        ssca2(),
     };
 }
 

@@ -24,6 +24,7 @@ enum class Way : std::uint8_t {
     hinted,     ///< and with hints of what will be read soon
     prefetched, ///< the same elements, of which copies are fetched in bulk
     mapped,     ///< mapped arrays
+    functions,  ///< functions at the owner, through an Aggregator
 };
 [[nodiscard]] constexpr std::string_view name(Way way) {
     switch (way) {
@@ -32,7 +33,8 @@ enum class Way : std::uint8_t {
     case Way::cached: return "elements, cached";
     case Way::hinted: return "elements, cached, with hints";
     case Way::prefetched: return "elements, prefetched";
-    default: return "mapped";
+    case Way::mapped: return "mapped";
+    default: return "functions at the owner";
     }
 }
 
@@ -40,6 +42,9 @@ enum class Way : std::uint8_t {
 struct Ranks {
     Runtime& runtime;
     MPI_Comm world; ///< of the same ranks in the same order; Lapwing never sees it
+
+    [[nodiscard]] int rank() const { return runtime.rank().value; }
+    [[nodiscard]] int size() const { return runtime.size(); }
 };
 
 /// One program with its input. All calls but operations() are collective.
@@ -83,6 +88,8 @@ struct ApplicationKind {
 };
 
 [[nodiscard]] ApplicationKind lulesh();
+[[nodiscard]] ApplicationKind minimd();
+[[nodiscard]] ApplicationKind ssca2();
 
 [[nodiscard]] std::vector<ApplicationKind> all_applications();
 

@@ -1,6 +1,6 @@
 // miniMD of the Mantevo suite: molecular dynamics with the Lennard-Jones potential, atoms in bins that are distributed
 // in blocks over three dimensions, as in Chapel's version of it, which Ferguson and Buettner measure their cache with.
-#include "minimd_simulation.hpp"
+#include "minimd/simulation.hpp"
 
 #include <cmath>
 #include <utility>
@@ -49,16 +49,6 @@ public:
     }
 
     double operations() const override { return static_cast<double>(problem_.atoms()) * problem_.steps; }
-
-    std::string result() const override {
-        std::string lines;
-        for (std::size_t k = 0; k < found_.size(); ++k) {
-            const Thermo now = thermo(problem_, box_, found_[k]);
-            lines += fmt::format("  step {:4}: temperature {:.15g}, energy {:.15g}, pressure {:.15g}\n",
-                                 k == 0 ? 0 : problem_.steps, now.temperature, now.energy, now.pressure);
-        }
-        return lines;
-    }
 
 private:
     /// Calls `function` with the atoms that the way uses.
@@ -114,7 +104,7 @@ ApplicationKind minimd() {
     };
     const std::vector<Way> quick{Way::mapped, Way::prefetched, Way::hinted, Way::cached};
     const std::vector<Way> all{Way::mapped, Way::prefetched, Way::hinted, Way::cached, Way::elements};
-    return {.name = "minimd",
+    return {.name = "applications/minimd",
             .summary =
                 "molecular dynamics of Mantevo's miniMD; fails unless temperature, energy and pressure are those "
                 "of a serial run, and momentum is kept",

@@ -4,8 +4,8 @@
 #include "../irregular/deliveries.hpp"
 #include "../irregular/exchange.hpp"
 #include "../irregular/random_numbers.hpp"
-#include "minimd_ssca2_application.hpp"
-#include "ssca2_graph.hpp"
+#include "application.hpp"
+#include "ssca2/graph.hpp"
 
 #include <lapwing/global_array.hpp>
 
@@ -74,11 +74,6 @@ public:
 
     /// Edges traversed, as the specification counts them.
     double operations() const override { return 7.0 * edges_.vertices * static_cast<double>(roots_.size()); }
-
-    std::string result() const override {
-        return fmt::format("  most central of {}: vertex {}, {:.10g}\n", edges_.vertices, most_central_.first,
-                           most_central_.second);
-    }
 
 private:
     /// What is found out about vertices.
@@ -272,7 +267,7 @@ ApplicationKind ssca2() {
         return [=](Ranks ranks) { return std::make_unique<Betweenness>(ranks, scale, log_roots); };
     };
     const std::vector<Way> ways{Way::functions, Way::cached, Way::elements};
-    return {.name = "ssca2",
+    return {.name = "applications/ssca2",
             .summary = "betweenness centrality, kernel 4 of SSCA2; fails unless each vertex has that of a serial run",
             .operations = "edges",
             .inputs = {{"scale 8, 32 roots", ways, input(8, 5)},

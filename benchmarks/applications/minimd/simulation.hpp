@@ -1,6 +1,6 @@
 #pragma once
 
-#include "minimd_atoms.hpp"
+#include "minimd/atoms.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "minimd_model.hpp"
+#include "minimd/model.hpp"
 
 #include "../irregular/random_numbers.hpp"
 

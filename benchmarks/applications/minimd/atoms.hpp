@@ -1,7 +1,7 @@
 #pragma once
 
-#include "minimd_model.hpp"
-#include "minimd_ssca2_application.hpp"
+#include "application.hpp"
+#include "minimd/model.hpp"
 
 #include <lapwing/aggregator.hpp>
 #include <lapwing/cache.hpp>

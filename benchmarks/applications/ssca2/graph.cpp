@@ -1,4 +1,4 @@
-#include "ssca2_graph.hpp"
+#include "ssca2/graph.hpp"
 
 #include "../irregular/random_numbers.hpp"
 
