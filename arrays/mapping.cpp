@@ -272,7 +272,7 @@ std::shared_ptr<const slices::ArrayGeometry> Mapping::open_array(const char* cal
     std::shared_ptr<const slices::ArrayGeometry> array = array_.lock();
     if (array == nullptr || array->window != &window_)
         throw UsageError{fmt::format("{}: the array was closed or destroyed, or has got other extents or another "
-                                     "distribution; map one that is there",
+                                     "distribution; where it is there, map it again",
                                      title_.start(call))};
     return array;
 }
