@@ -417,7 +417,7 @@ std::size_t Mapping::explain(const void* mapping, const std::byte* address, bool
         : self.on_demand_
             ? "): a thread of the library fetches it, which a child process (after a fork) does not have, "
               "and which cannot wait for itself; have it fetched before, by pin() in C++ and C\n"
-            : "): what was passed to mapped() does not name it; name it there\n";
+            : "): the pattern, or the ranges, that mapped() was given do not name it; name it there\n";
     if (within && self.failure_[0] != '\0') out = fmt::format_to_n(out, left(), "): ").out;
     out = fmt::format_to_n(out, left(), "{}", why).out;
     if (self.failure_[0] != '\0') out = fmt::format_to_n(out, left(), "\n").out;

@@ -181,9 +181,11 @@ TEST_CASE("of an object with large blocks no more is copied than has been read")
         object.require(indices, 0, 1);
         found = lapwing_upc_find_places(&places, object.begin, 8, elements_of_thread, indices.size()) != 0;
     }
-    lapwing_upc_pointer before = object.at(std::max<std::ptrdiff_t>(own - 1, 0));
-    if (found && lapwing_upc_cast(before) == nullptr) CHECK(places.size == 5);
-    if (program.me > 0 && lapwing::assertion_level < 2) CHECK(found);
+    // What can be loaded is not copied.
+    if (lapwing_upc_cast(object.at(std::max<std::ptrdiff_t>(own - 1, 0))) == nullptr && lapwing::assertion_level < 2) {
+        CHECK(found);
+        CHECK(places.size == 5);
+    }
     lapwing_upc_barrier(nullptr);
 }
 
