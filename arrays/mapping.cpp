@@ -117,16 +117,15 @@ Mapping::Mapping(const std::shared_ptr<const slices::ArrayGeometry>& array, Arra
       start_{title_.start(".mapped")},
       window_{*array->window},
       window_life_{array->window_outlives_it.expired() ? std::weak_ptr<const void>{array} : array->window_outlives_it},
-      element_bytes_{given.extents.empty() ? array->element_bytes : given.element_bytes},
-      extents_{given.extents.empty()
-                   ? std::vector<std::int64_t>{array->used_extents().begin(), array->used_extents().end()}
-                   : std::move(given.extents)},
+      shape_{!given.shape.extents.empty()
+                 ? std::move(given.shape)
+                 : Shape{{array->used_extents().begin(), array->used_extents().end()}, array->element_bytes}},
       reads_{mapped_reads(window_)},
       here_{here},
       on_demand_{given.on_demand} {
     std::vector<Stretch>& named = given.stretches;
-    std::uint64_t all_bytes = element_bytes_;
-    for (const std::int64_t extent : extents_)
+    std::uint64_t all_bytes = shape_.element_bytes;
+    for (const std::int64_t extent : shape_.extents)
         if (__builtin_mul_overflow(all_bytes, static_cast<std::uint64_t>(extent), &all_bytes))
             all_bytes = ~std::uint64_t{0};
     std::erase_if(named, [](const Stretch& one) { return one.first == one.end; });
@@ -281,14 +280,14 @@ void Mapping::pin(const char* call, std::span<const Range> domain) {
     const std::shared_ptr<const slices::ArrayGeometry> array = open_array(call);
     if (std::ranges::any_of(domain, &Range::empty)) return;
     for (std::size_t d = 0; d < domain.size(); ++d)
-        if (domain[d].first() < 0 || domain[d].last() >= extents_[d])
+        if (domain[d].first() < 0 || domain[d].last() >= shape_.extents[d])
             throw RangeError{fmt::format("{}: {} of dimension {} leaves [0, {}); cut the domain to the array with "
                                          "intersect(a.domain())",
-                                         title_.start(call), to_string(domain[d]), d, extents_[d])};
+                                         title_.start(call), to_string(domain[d]), d, shape_.extents[d])};
     if (demand_ == nullptr) return;
-    std::vector<std::uint64_t> strides(domain.size(), element_bytes_);
+    std::vector<std::uint64_t> strides(domain.size(), shape_.element_bytes);
     for (std::size_t d = domain.size() - 1; d-- > 0;)
-        strides[d] = strides[d + 1] * static_cast<std::uint64_t>(extents_[d + 1]);
+        strides[d] = strides[d + 1] * static_cast<std::uint64_t>(shape_.extents[d + 1]);
     std::vector<Pages> rows;
     std::vector<std::uint64_t> position(domain.size(), 0);
     for (bool more = true; more;) {
@@ -296,7 +295,7 @@ void Mapping::pin(const char* call, std::span<const Range> domain) {
         for (std::size_t d = 0; d < domain.size(); ++d)
             first += static_cast<std::uint64_t>(domain[d][position[d]]) * strides[d];
         const auto length = static_cast<std::uint64_t>(domain.back().last() - domain.back().first() + 1);
-        std::byte* const end = first + length * element_bytes_;
+        std::byte* const end = first + length * shape_.element_bytes;
         if (!rows.empty() && first <= rows.back().end + support::page_bytes()) rows.back().end = end;
         else rows.push_back({first, end});
         more = false;
@@ -354,7 +353,7 @@ Completion Mapping::start_refresh(const char* call) {
     for (const prefetching::Entry& entry : entries_) {
         bytes += entry.bytes();
         window::note(window_.facts(), trace::Operation::read, entry.owner(), Offset{entry.offset()}, entry.bytes(),
-                     entry.bytes() / element_bytes_, trace::Way::prefetch);
+                     entry.bytes() / shape_.element_bytes, trace::Way::prefetch);
     }
     window_.statistics().add(Counter::prefetch_fills);
     window_.statistics().add(Counter::prefetch_transfers, entries_.size());
@@ -393,10 +392,10 @@ std::size_t Mapping::explain(const void* mapping, const std::byte* address, bool
                              std::size_t size) noexcept {
     const Mapping& self = *static_cast<const Mapping*>(mapping);
     std::array<std::int64_t, max_dimensions> index{};
-    auto element = static_cast<std::uint64_t>(address - self.origin_) / self.element_bytes_;
+    auto element = static_cast<std::uint64_t>(address - self.origin_) / self.shape_.element_bytes;
     bool within = address >= self.origin_;
-    for (std::size_t d = self.extents_.size(); d-- > 0;) {
-        const auto extent = static_cast<std::uint64_t>(self.extents_[d]);
+    for (std::size_t d = self.shape_.extents.size(); d-- > 0;) {
+        const auto extent = static_cast<std::uint64_t>(self.shape_.extents[d]);
         index[d] = static_cast<std::int64_t>(element % extent);
         element /= extent;
     }
@@ -405,7 +404,7 @@ std::size_t Mapping::explain(const void* mapping, const std::byte* address, bool
     const auto left = [&] { return size - static_cast<std::size_t>(out - text); };
     if (within) {
         out = fmt::format_to_n(out, left(), "{} element (", write ? "write to" : "read of").out;
-        for (std::size_t d = 0; d < self.extents_.size(); ++d)
+        for (std::size_t d = 0; d < self.shape_.extents.size(); ++d)
             out = fmt::format_to_n(out, left(), "{}{}", d == 0 ? "" : ", ", index[d]).out;
     }
     const char* const why =

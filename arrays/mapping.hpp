@@ -56,14 +56,17 @@ enum class MappedReads : std::uint8_t {
 /// mapped once more at its place; where it begins and ends within a page, which others' elements share, it is copied.
 class Mapping final : public window::CoherentCopies, public std::enable_shared_from_this<Mapping> {
 public:
+    /// An array as the program has it.
+    struct Shape {
+        std::vector<std::int64_t> extents = {};
+        std::uint64_t element_bytes = 0;
+    };
     /// What a program names of an array.
     struct Named {
         std::vector<Stretch> stretches = {}; ///< may overlap, in any order
         bool exact = true;                   ///< all of that is named
         bool on_demand = false;              ///< what is not named is fetched when it is read
-        // The array as the program has it, where the geometry has rows of smaller elements in their place.
-        std::vector<std::int64_t> extents = {};
-        std::uint64_t element_bytes = 0;
+        Shape shape = {};                    ///< if the geometry has rows of smaller elements in place of elements
     };
 
     /// Throws RangeError if the system gives no addresses, or no memory. `here`: may be empty.
@@ -125,8 +128,7 @@ private:
     const std::string start_; ///< of messages
     window::WindowState& window_;
     const std::weak_ptr<const void> window_life_;
-    const std::uint64_t element_bytes_;
-    const std::vector<std::int64_t> extents_;
+    const Shape shape_;
     const MappedReads reads_;
     support::AddressSpace space_;
     std::byte* origin_ = nullptr;

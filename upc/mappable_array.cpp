@@ -90,7 +90,7 @@ arrays::MappedElements MappableArray::map(std::vector<Range> named, bool asked) 
         return elements;
     }
     const arrays::NamedDomains<1> disjoint{whole, {named.begin(), named.end()}, true};
-    arrays::Mapping::Named stretches{.on_demand = on_demand, .extents = extents_, .element_bytes = element_bytes_};
+    arrays::Mapping::Named stretches{.on_demand = on_demand, .shape = {extents_, element_bytes_}};
     disjoint.add_stretches(element_bytes_, stretches);
     auto mapping = std::make_unique<arrays::Mapping>(geometry_, title_, std::move(stretches), here_);
     if (!on_demand) { // else whole pages are fetched
