@@ -45,6 +45,10 @@ namespace lapwing {
 template <TriviallyCopyable T, std::size_t N, detail::arrays::Reducible R, class Combine>
 class DimensionReduction;
 
+namespace detail::arrays {
+struct OwnPart;
+} // namespace detail::arrays
+
 /// An N-dimensional array of T, spread over the ranks of a team by a distribution. Every rank can read and write every
 /// element. All bytes are zero at the start. What is complete when, and what other ranks see, is defined by the
 /// consistency table in docs/consistency.md; element writes and puts are complete locally on return.
@@ -548,6 +552,7 @@ private:
     void choose_ways() noexcept { state_.has_other_ways = core_.prefetched != nullptr || state_.node.serves(); }
     template <TriviallyCopyable U, std::size_t M, detail::arrays::Reducible R, class Combine>
     friend class DimensionReduction;
+    friend struct detail::arrays::OwnPart;
     GlobalArray(Team& team, const Extents<N>& extents, detail::arrays::ArrayMaps<N> maps, GlobalArrayOptions options);
     /// Copies those local elements that `other` has, too, from there.
     void take_elements(const GlobalArray& other);
