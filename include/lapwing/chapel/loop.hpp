@@ -98,7 +98,7 @@ enum class Form : std::uint8_t { none, elements, index, indices };
 template <class T, std::size_t N>
 class Operand {
     using Value = std::remove_const_t<T>;
-    using Stretch = lapwing::detail::arrays::Stretch<N>;
+    using Stretch = lapwing::detail::arrays::OwnStretch<N>;
 
 public:
     template <class L>
@@ -134,7 +134,7 @@ private:
     template <class L>
     [[nodiscard]] bool has_all_of(const GlobalArray<L, N>& leader) const {
         using Source = lapwing::detail::arrays::OwnSource<L, N>;
-        lapwing::detail::arrays::Stretches<N, Source> stretches{Source{&leader}};
+        lapwing::detail::arrays::OwnStretches<N, Source> stretches{Source{&leader}};
         std::uint64_t offset = 0;
         for (Stretch stretch; stretches.next(stretch);)
             if (!OwnPart::has(*array_, stretch.index, stretch.stride, stretch.count, offset)) return false;
@@ -170,7 +170,7 @@ private:
 template <std::size_t N, class Source, class... T>
 class Loop {
 public:
-    using Stretch = lapwing::detail::arrays::Stretch<N>;
+    using Stretch = lapwing::detail::arrays::OwnStretch<N>;
 
     Loop(Source source, const std::array<Range, N>& numbers, bool dense, std::uint64_t origin,
          Operand<T, N>... operands)
@@ -188,7 +188,7 @@ public:
     /// Whether the part is one stretch of memory, which every operand has.
     [[nodiscard]] bool dense() const noexcept { return dense_; }
     [[nodiscard]] Stretch whole() const { return {.count = size(), .offset = origin_}; }
-    [[nodiscard]] auto stretches() const { return lapwing::detail::arrays::Stretches<N, Source>{source_}; }
+    [[nodiscard]] auto stretches() const { return lapwing::detail::arrays::OwnStretches<N, Source>{source_}; }
     /// Iterations.
     [[nodiscard]] std::uint64_t size() const {
         std::uint64_t sum = 0;

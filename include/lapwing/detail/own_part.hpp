@@ -17,7 +17,7 @@ namespace lapwing::detail::arrays {
 
 /// Indices of one row that are neighbours in memory, too.
 template <std::size_t N>
-struct Stretch {
+struct OwnStretch {
     Index<N> index{};           ///< the first
     std::int64_t stride = 1;    ///< from one to the next, in the last dimension
     std::uint64_t count = 0;    ///< of them
@@ -30,13 +30,13 @@ struct Stretch {
 /// If the source goes by_strides(), the rows of a domain are as far apart in memory, in each dimension; otherwise
 /// place() is asked for each of them.
 template <std::size_t N, class Source>
-class Stretches {
+class OwnStretches {
 public:
-    explicit Stretches(const Source& source)
+    explicit OwnStretches(const Source& source)
         : source_{source}, domains_{source.domains()}, strides_{source.strides()}, by_strides_{source.by_strides()} {}
 
     /// Whether there is another one.
-    [[nodiscard, gnu::always_inline]] bool next(Stretch<N>& found) {
+    [[nodiscard, gnu::always_inline]] bool next(OwnStretch<N>& found) {
         if (left_ == 0 && !next_row()) return false;
         found.position += found.count;
         found.index = index_;
